@@ -174,9 +174,9 @@ export interface NativeReceived {
   /** Complete messages, unless they are queued for an appender. */
   messages: Array<Buffer>
   /** Number of messages queued for the appender. */
-  kept: number
+  queuedMessages: number
   /** Total bytes of these messages. */
-  keptBytes: number
+  queuedBytes: number
   /** Bytes to send to the client, if any. */
   reply?: Buffer
   /** Whether no more data follows. */
@@ -207,11 +207,11 @@ export interface NativeReply {
   /** The remaining rows, if any. */
   stream?: NativeResultStream
   /** Sequence values assigned to the rows, as JSON, if any. */
-  drawn?: string
+  sequenceValues?: string
   /** The change that the rows belong to, as JSON, for a change feed. */
   change?: string
   /** The epoch in which every identical request receives this reply, if there is one. */
-  keptFor?: number
+  validEpoch?: number
 }
 
 /** Opens a root; `options` is the JSON of `OpenOptions`. */

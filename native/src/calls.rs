@@ -51,7 +51,7 @@ pub(crate) fn spawn_on<'env, R, T>(
     env: &'env Env,
     database: &Database,
     work: impl Future<Output = EngineResult<R>> + Send + 'static,
-    made: Made<R, T>,
+    convert: Convert<R, T>,
 ) -> napi::Result<PromiseRaw<'env, T>>
 where
     R: Send + 'static,
@@ -59,7 +59,7 @@ where
 {
     let (deferred, promise) = env.create_deferred::<T, Settle<T>>()?;
     let mut settled = Settled { deferred: Some(deferred) };
-    database.handle().spawn(async move { settled.with(work.await, made) });
+    database.handle().spawn(async move { settled.with(work.await, convert) });
     Ok(PromiseRaw::new(env.raw(), promise.raw()))
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn start_here<'env, R, T>(
     env: &'env Env,
     database: &Database,
     work: impl Future<Output = EngineResult<R>> + Send + 'static,
-    made: Made<R, T>,
+    convert: Convert<R, T>,
 ) -> napi::Result<PromiseRaw<'env, T>>
 where
     R: Send + 'static,
@@ -81,13 +81,13 @@ where
         work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     };
     match first {
-        Poll::Ready(result) => PromiseRaw::resolve(env, made(env, result.map_err(to_napi)?)?),
-        Poll::Pending => spawn_on(env, database, work, made),
+        Poll::Ready(result) => PromiseRaw::resolve(env, convert(env, result.map_err(to_napi)?)?),
+        Poll::Pending => spawn_on(env, database, work, convert),
     }
 }
 
 /// Converts an engine result to a JavaScript value, on the JavaScript thread.
-pub(crate) type Made<R, T> = fn(&Env, R) -> napi::Result<T>;
+pub(crate) type Convert<R, T> = fn(&Env, R) -> napi::Result<T>;
 type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
 
 /// A promise that is always settled, even if a runtime drops its task while shutting down.
@@ -96,10 +96,10 @@ struct Settled<T: ToNapiValue> {
 }
 
 impl<T: ToNapiValue + 'static> Settled<T> {
-    fn with<R: Send + 'static>(&mut self, result: EngineResult<R>, made: Made<R, T>) {
+    fn with<R: Send + 'static>(&mut self, result: EngineResult<R>, convert: Convert<R, T>) {
         let Some(deferred) = self.deferred.take() else { return };
         match result {
-            Ok(value) => deferred.resolve(Box::new(move |env| made(&env, value))),
+            Ok(value) => deferred.resolve(Box::new(move |env| convert(&env, value))),
             Err(error) => deferred.reject(to_napi(error)),
         }
     }

@@ -17,14 +17,14 @@ use mimalloc::MiMalloc;
 use napi::Status;
 use napi::bindgen_prelude::{
     ArrayBuffer, BigInt, Buffer, BufferSlice, ClassInstance, Either, Env, FnArgs, Function, Null,
-    PromiseRaw, Uint32Array,
+    Object, PromiseRaw, Uint32Array,
 };
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
     ExecuteOptions, ExecuteReply, Handoff, HandoffResult, LiftedQuery, Messages, OpenOptions,
-    ResultStream, Statement, Transaction, WebSocketReader, failpoint, given, log,
+    ResultStream, Statement, Transaction, WebSocketReader, failpoint, given, log, retain_main_heap,
 };
 
 use crate::calls::{
@@ -41,6 +41,13 @@ const LOG_PATIENCE: Duration = Duration::from_secs(1);
 #[napi_derive::module_init]
 fn arm_failure_points() {
     drop(failpoint::arm_from_environment());
+}
+
+/// Runs on each thread that loads the addon, and prepares for the end of the thread.
+#[napi(module_exports)]
+pub fn on_load(_: Object<'_>) -> napi::Result<()> {
+    retain_main_heap();
+    Ok(())
 }
 
 /// Version of the addon.
@@ -423,11 +430,11 @@ pub struct NativeReply {
     /// The remaining rows, if any.
     pub stream: Option<NativeResultStream>,
     /// Sequence values assigned to the rows, as JSON, if any.
-    pub drawn: Option<String>,
+    pub sequence_values: Option<String>,
     /// The change that the rows belong to, as JSON, for a change feed.
     pub change: Option<String>,
     /// The epoch in which every identical request receives this reply, if there is one.
-    pub kept_for: Option<f64>,
+    pub valid_epoch: Option<f64>,
 }
 
 impl NativeReply {
@@ -435,11 +442,11 @@ impl NativeReply {
         let chunk = reply.chunk.map(|chunk| NativeChunk::new(env, chunk)).transpose()?;
         let summary = reply.summary.as_ref().map(encode).transpose().map_err(to_napi)?;
         let stream = reply.stream.map(|stream| NativeResultStream { stream: Arc::new(stream) });
-        let kept_for = reply.kept_for.map(|epoch| epoch as f64);
-        let drawn = (!reply.drawn.is_empty()).then(|| encode(&reply.drawn));
-        let drawn = drawn.transpose().map_err(to_napi)?;
+        let kept_for = reply.valid_epoch.map(|epoch| epoch as f64);
+        let values = (!reply.sequence_values.is_empty()).then(|| encode(&reply.sequence_values));
+        let values = values.transpose().map_err(to_napi)?;
         let change = reply.change.as_ref().map(encode).transpose().map_err(to_napi)?;
-        Ok(Self { chunk, summary, stream, drawn, change, kept_for })
+        Ok(Self { chunk, summary, stream, sequence_values: values, change, valid_epoch: kept_for })
     }
 }
 
@@ -474,11 +481,11 @@ impl NativeStatement {
         let work = guarded("execute", async move {
             statement.execute(registration, &parameters, options).await
         });
-        let made = NativeReply::new;
+        let convert = NativeReply::new;
         if here {
-            start_here(env, &database, work, made)
+            start_here(env, &database, work, convert)
         } else {
-            spawn_on(env, &database, work, made)
+            spawn_on(env, &database, work, convert)
         }
     }
 
@@ -572,8 +579,8 @@ impl NativeAppender {
                 start_here(env, &self.database, work, |_, progress| Ok(progress))
             }
             Either::B(socket) => {
-                let kept = socket.kept.as_ref().map(Arc::clone).unwrap_or_default();
-                spawn(env, "append", async move { encode(&appender.read(kept).await?) })
+                let queue = socket.queue.as_ref().map(Arc::clone).unwrap_or_default();
+                spawn(env, "append", async move { encode(&appender.read(queue).await?) })
             }
         }
     }
@@ -616,7 +623,7 @@ impl NativeAppender {
 pub struct NativeWebSocket {
     reader: WebSocketReader,
     /// Message queue for an appender; the messages never reach JavaScript.
-    kept: Option<Arc<Messages>>,
+    queue: Option<Arc<Messages>>,
 }
 
 /// Result of receiving bytes from a WebSocket.
@@ -625,9 +632,9 @@ pub struct NativeReceived<'env> {
     /// Complete messages, unless they are queued for an appender.
     pub messages: Vec<BufferSlice<'env>>,
     /// Number of messages queued for the appender.
-    pub kept: u32,
+    pub queued_messages: u32,
     /// Total bytes of these messages.
-    pub kept_bytes: f64,
+    pub queued_bytes: f64,
     /// Bytes to send to the client, if any.
     pub reply: Option<Buffer>,
     /// Whether no more data follows.
@@ -645,7 +652,7 @@ impl NativeWebSocket {
     #[napi(constructor, catch_unwind)]
     pub fn new(most_message_bytes: u32, keeps: bool) -> Self {
         let reader = WebSocketReader::new(most_message_bytes as usize);
-        Self { reader, kept: keeps.then(Arc::default) }
+        Self { reader, queue: keeps.then(Arc::default) }
     }
 
     /// Processes received bytes. Their memory is freed immediately, because it would otherwise
@@ -658,10 +665,10 @@ impl NativeWebSocket {
     ) -> napi::Result<NativeReceived<'env>> {
         let received = sync("websocket_receive", || Ok(self.reader.receive(&bytes)))?;
         bytes.detach()?;
-        let (messages, (kept, kept_bytes)) = match &self.kept {
-            Some(kept) => {
-                kept.add(received.messages);
-                (Vec::new(), kept.left())
+        let (messages, (queue, kept_bytes)) = match &self.queue {
+            Some(queue) => {
+                queue.add(received.messages);
+                (Vec::new(), queue.left())
             }
             None => {
                 // Copies messages to memory that JavaScript collects as it fills.
@@ -673,8 +680,8 @@ impl NativeWebSocket {
         let (close_code, reason) = received.failure.unzip();
         Ok(NativeReceived {
             messages,
-            kept: u32::try_from(kept).unwrap_or(u32::MAX),
-            kept_bytes: kept_bytes as f64,
+            queued_messages: u32::try_from(queue).unwrap_or(u32::MAX),
+            queued_bytes: kept_bytes as f64,
             reply: (!received.reply.is_empty()).then(|| received.reply.into()),
             is_over: received.is_over,
             close_code,

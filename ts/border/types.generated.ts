@@ -51,7 +51,7 @@ export type OpenOptions = {
    * Minimum number of rows in a scan partition and maximum number of rows in its batches;
    * default: the fastest values.
    */
-  readonly scanPartRows?: number;
+  readonly scanPartitionRows?: number;
   /**
    * Maximum number of concurrent queries, except cheap ones; default: twice the number of cores,
    * at least 4.
@@ -238,7 +238,7 @@ export type StatementContext = {
    * The last value of each sequence in this session, least recent first. Contains only the
    * sequences that the statement requests.
    */
-  readonly numbers?: ReadonlyArray<DrawnNumber>;
+  readonly numbers?: ReadonlyArray<SequenceValue>;
   /**
    * Results of the permission checks that an earlier binding requested, by key. If absent,
    * binding cannot request checks.
@@ -250,7 +250,7 @@ export type StatementContext = {
   readonly texts?: { [key in string]?: TextShape };
 };
 
-export type DrawnNumber = {
+export type SequenceValue = {
   /**
    * Name of the sequence, as used in SQL.
    */
@@ -342,12 +342,12 @@ export type StatementDescription = {
    * Permissions to check before binding, because binding already reads data. The caller must
    * prepare the statement again with the results.
    */
-  readonly asks?: ReadonlyArray<Ask>;
+  readonly permissionRequests?: ReadonlyArray<PermissionRequest>;
   /**
    * Text files whose format must be detected before binding. The caller must prepare the
    * statement again with the results.
    */
-  readonly texts?: ReadonlyArray<TextAsk>;
+  readonly texts?: ReadonlyArray<TextFormatRequest>;
 };
 
 export type ColumnSource = {
@@ -388,7 +388,7 @@ export type ResultColumn = {
   readonly source?: ColumnSource;
 };
 
-export type Ask = {
+export type PermissionRequest = {
   /**
    * Identifies the request.
    */
@@ -399,7 +399,7 @@ export type Ask = {
   readonly access: Access;
 };
 
-export type TextAsk = {
+export type TextFormatRequest = {
   /**
    * Identifies the request.
    */
@@ -411,7 +411,7 @@ export type TextAsk = {
   /**
    * The files, in the order of their rows.
    */
-  readonly files: ReadonlyArray<TextPlace>;
+  readonly files: ReadonlyArray<TextPath>;
   /**
    * Options given in the statement, by name.
    */
@@ -420,7 +420,7 @@ export type TextAsk = {
 
 export type TextFormat = 'csv' | 'json';
 
-export type TextPlace = {
+export type TextPath = {
   /**
    * Path shown to users, relative to the import directory.
    */
@@ -455,7 +455,7 @@ export type TextFile = {
   /**
    * Time of the examination in milliseconds since 1970.
    */
-  readonly lookedAt: number;
+  readonly examinedAt: number;
   /**
    * The first and last 64 bytes in hexadecimal. A file that has only grown still contains them
    * at the same offsets.
@@ -1074,7 +1074,7 @@ export type MessagesProgress = {
   /**
    * Whether a commit has been requested and is waiting to run.
    */
-  readonly whole: boolean;
+  readonly commitPending: boolean;
   /**
    * Whether the pending rows must be committed before more is read.
    */
@@ -1085,7 +1085,7 @@ export type MessagesProgress = {
   readonly ended: boolean;
 };
 
-export type AskedCommit = {
+export type RequestedCommit = {
   /**
    * Number of messages that this commit acknowledges.
    */
@@ -1129,15 +1129,15 @@ export type LinesSpec = {
   /**
    * Maximum length of a line in bytes.
    */
-  readonly mostLineBytes: number;
+  readonly maxLineBytes: number;
   /**
    * Maximum size in bytes of all pending rows in memory.
    */
-  readonly mostHeldBytes: number;
+  readonly maxPendingBytes: number;
   /**
    * Whether another message follows. If so, an incomplete last line continues in that message.
    */
-  readonly goesOn: boolean;
+  readonly isContinued: boolean;
 };
 
 export type ColumnsSpec = {
@@ -1160,27 +1160,27 @@ export type ColumnsSpec = {
   /**
    * Maximum number of rows per table in a message.
    */
-  readonly mostRows: number;
+  readonly maxRows: number;
   /**
    * Maximum number of tables that a connection may name.
    */
-  readonly mostTables: number;
+  readonly maxTables: number;
   /**
    * Maximum total size in bytes of the strings in a connection's dictionary.
    */
-  readonly mostDictionaryBytes: number;
+  readonly maxDictionaryBytes: number;
   /**
    * Number of pending rows at which they must be committed.
    */
-  readonly mostWaitingRows: number;
+  readonly maxPendingRows: number;
   /**
    * Maximum size in bytes of all pending rows in memory.
    */
-  readonly mostHeldBytes: number;
+  readonly maxPendingBytes: number;
   /**
    * Maximum size in bytes of the pending rows and dictionaries of all connections.
    */
-  readonly mostOpenBytes: number;
+  readonly maxTotalBytes: number;
 };
 
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h';
@@ -1231,7 +1231,7 @@ export type RowsReply =
        * Columnar protocol only: the requested commits that are combined into this transaction,
        * in order.
        */
-      readonly commits?: ReadonlyArray<AskedCommit>;
+      readonly commits?: ReadonlyArray<RequestedCommit>;
     }
   | {
       readonly state: 'failed';
@@ -1261,7 +1261,7 @@ export type RowsReply =
       /**
        * Columnar protocol only: the requested commits for which no changes had to be planned.
        */
-      readonly commits?: ReadonlyArray<AskedCommit>;
+      readonly commits?: ReadonlyArray<RequestedCommit>;
       /**
        * Columnar protocol only: whether further commits or reports remain.
        */
@@ -1440,7 +1440,7 @@ export type HttpHandoff = {
   /**
    * Maximum length of a request in bytes.
    */
-  readonly longest: number;
+  readonly maxRequestBytes: number;
   /**
    * The response head in three strings: the body length is inserted after the first, the date
    * after the second.
@@ -1449,7 +1449,7 @@ export type HttpHandoff = {
   /**
    * Maximum length of a response body in bytes.
    */
-  readonly largest: number;
+  readonly maxBodyBytes: number;
   /**
    * Whether the response repeats the SQL text.
    */

@@ -508,11 +508,11 @@ export const KEYS = {
     'SAMPLE BY and GROUP BY over a base table read its materialized views if possible',
     { ...OWN, engine: 'answersFromViews' },
   ),
-  scanPartRows: integer(
+  scanPartitionRows: integer(
     'query.scan.part.rows',
     '0',
     'minimum rows of a scan partition and maximum rows of a batch, for tests; 0 means the fastest',
-    { engine: 'scanPartRows' },
+    { engine: 'scanPartitionRows' },
   ),
   // Sign-on through an identity provider
   ...OIDC_KEYS,

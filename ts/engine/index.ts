@@ -17,7 +17,7 @@ import type {
   AppendReport,
   Appender,
   AppenderSpec,
-  Ask,
+  PermissionRequest,
   BatchReply,
   Chunk,
   ColumnOptions,
@@ -28,7 +28,7 @@ import type {
   CsvTextSpec,
   Damage,
   Database,
-  DrawnNumber,
+  SequenceValue,
   EngineMetrics,
   ExecuteOptions,
   ExecuteReply,
@@ -51,7 +51,7 @@ import type {
   Summary,
   TableChange,
   TableMetadata,
-  TextAsk,
+  TextFormatRequest,
   TextShape,
   TextReport,
   Transaction,
@@ -111,8 +111,8 @@ interface Known {
 }
 
 type Described = StatementDescription & {
-  readonly asks?: readonly Ask[];
-  readonly texts?: readonly TextAsk[];
+  readonly permissionRequests?: readonly PermissionRequest[];
+  readonly texts?: readonly TextFormatRequest[];
 };
 
 /** Maximum number of schema detections per statement, in case its files keep changing. */
@@ -318,8 +318,8 @@ class EngineTransaction implements Transaction {
 class EngineStatement implements Statement {
   readonly description: StatementDescription;
   /** Questions to answer before the statement can be bound. */
-  readonly questions: readonly Ask[];
-  readonly texts: readonly TextAsk[];
+  readonly questions: readonly PermissionRequest[];
+  readonly texts: readonly TextFormatRequest[];
   readonly native: NativeStatement;
   readonly #database: NativeDatabase;
   readonly #newQueryId: () => bigint;
@@ -337,7 +337,7 @@ class EngineStatement implements Statement {
     this.#cachedResult = new CachedResult(answered);
     const described = JSON.parse(prepared.description) as Described;
     this.description = described;
-    this.questions = described.asks ?? [];
+    this.questions = described.permissionRequests ?? [];
     this.texts = described.texts ?? [];
   }
 
@@ -375,8 +375,8 @@ class EngineStatement implements Statement {
         parameters instanceof ParameterBatch ? parameters : ParameterBatch.row(parameters);
       const native = await this.native.execute(row.bytes, JSON.stringify(all));
       const answer = reply(native);
-      if (native.keptFor != null) {
-        this.#cachedResult.store(native.keptFor, options, answer);
+      if (native.validEpoch != null) {
+        this.#cachedResult.store(native.validEpoch, options, answer);
       }
       return answer;
     } catch (error) {
@@ -442,7 +442,9 @@ function reply(native: NativeReply): ExecuteReply {
     summary: summaryOf(native),
     stream: native.stream == null ? null : new EngineResultStream(native.stream),
     ...(native.change == null ? {} : { change: JSON.parse(native.change) as TableChange }),
-    ...(native.drawn == null ? {} : { sequenceValues: JSON.parse(native.drawn) as DrawnNumber[] }),
+    ...(native.sequenceValues == null
+      ? {}
+      : { sequenceValues: JSON.parse(native.sequenceValues) as SequenceValue[] }),
   };
 }
 

@@ -11,7 +11,7 @@ import type {
   AppendProgress,
   AppendReport,
   CsvTextSpec,
-  DrawnNumber,
+  SequenceValue,
   Summary,
   TableChange,
   TableMetadata,
@@ -38,7 +38,7 @@ export interface Access extends Omit<border.Access, 'permission'> {
 
 export interface StatementDescription extends Omit<
   border.StatementDescription,
-  'accesses' | 'asks' | 'texts'
+  'accesses' | 'permissionRequests' | 'texts'
 > {
   readonly accesses: readonly Access[];
 }
@@ -50,7 +50,7 @@ export interface StatementContext extends Omit<border.StatementContext, 'answers
    */
   readonly allows?: (access: Access) => boolean;
   /** Detects the schema of text files; without it, statements that read text files are refused. */
-  readonly detectTextShape?: (ask: border.TextAsk) => Promise<border.TextShape>;
+  readonly detectTextShape?: (ask: border.TextFormatRequest) => Promise<border.TextShape>;
 }
 
 export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'queryId'>> {
@@ -85,7 +85,7 @@ export interface ExecuteReply {
   /** The kind of change that the rows represent, if requested. */
   readonly change?: TableChange;
   /** The sequence values that SERIAL and IDENTITY columns assigned. */
-  readonly sequenceValues?: readonly DrawnNumber[];
+  readonly sequenceValues?: readonly SequenceValue[];
 }
 
 /** The reply to a batch of rows. */
@@ -197,7 +197,7 @@ export type LineOptions = Omit<border.LinesSpec, 'kind'>;
 export type ColumnOptions = Omit<border.ColumnsSpec, 'kind'>;
 export type LinePrecision = border.LinePrecision;
 export type LinesRead = border.LinesRead;
-export type AskedCommit = border.AskedCommit;
+export type RequestedCommit = border.RequestedCommit;
 export type MessagesProgress = border.MessagesProgress;
 export type RowsReply = border.RowsReply;
 export type PlannedTable = border.PlannedTable;

@@ -44,10 +44,10 @@ export class WebSocketReader {
     const received = decodedSync(() => {
       return this.native.receive(exclusiveMemory(bytes) ?? Uint8Array.from(bytes).buffer);
     });
-    const { messages, kept, keptBytes, reply, isOver, closeCode, reason } = received;
+    const { messages, queuedMessages, queuedBytes, reply, isOver, closeCode, reason } = received;
     return {
       messages,
-      buffered: { count: kept, bytes: keptBytes },
+      buffered: { count: queuedMessages, bytes: queuedBytes },
       reply: reply ?? null,
       isOver,
       failure: closeCode === undefined ? null : { code: closeCode, reason: reason ?? '' },

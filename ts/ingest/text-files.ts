@@ -11,7 +11,13 @@ import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 
 import { DatabaseError } from '../engine/error.js';
-import type { CsvTextSpec, TextAsk, TextFile, TextPlace, TextShape } from '../engine/types.js';
+import type {
+  CsvTextSpec,
+  TextFormatRequest,
+  TextFile,
+  TextPath,
+  TextShape,
+} from '../engine/types.js';
 import { isUtf8 } from './bytes/encoding.js';
 import { isGzip } from './bytes/gzip.js';
 import { inflatesTooFar } from './bytes/inflation.js';
@@ -76,7 +82,7 @@ export class TextFiles {
    * Returns the structure for reading the requested files. Rejects with a `DatabaseError`, or with
    * the signal's abort reason.
    */
-  async detectShape(request: TextAsk, signal: AbortSignal): Promise<TextShape> {
+  async detectShape(request: TextFormatRequest, signal: AbortSignal): Promise<TextShape> {
     const files: TextFile[] = [];
     let about = '';
     try {
@@ -98,7 +104,7 @@ export class TextFiles {
   }
 
   async #textFile(
-    location: TextPlace,
+    location: TextPath,
     options: TextOptions,
     signal: AbortSignal,
   ): Promise<TextFile> {
@@ -110,12 +116,12 @@ export class TextFiles {
       const key = JSON.stringify([location.path, location.name, version, options.key]);
       const known = this.#converted.get(key);
       if (known?.converted !== undefined && (await isThere(known.converted))) {
-        return { ...known, lookedAt: Date.now() };
+        return { ...known, examinedAt: Date.now() };
       }
       const detected = await this.#detect({ file, bytes, signal }, location.name, options);
       const now = await versionOf(file);
       const edges = await edgesOf(file, bytes);
-      const current = { name: location.name, version, lookedAt: Date.now(), edges, ...detected };
+      const current = { name: location.name, version, examinedAt: Date.now(), edges, ...detected };
       if (now.version !== version && now.bytes <= bytes) {
         await remove(current);
         throw new DatabaseError({

@@ -1,5 +1,5 @@
 /** A statement's options for the text files that it reads. */
-import type { CsvTextSpec, TextAsk } from '../engine/types.js';
+import type { CsvTextSpec, TextFormatRequest } from '../engine/types.js';
 import { ImportError } from './import-error.js';
 import type { DecimalMark } from './number-forms.js';
 import { type ImportSchema, parseSchemaPart } from './schema-part.js';
@@ -19,7 +19,7 @@ export interface TextOptions {
 }
 
 /** Parses the options of a request. Throws an `ImportError` if one is invalid. */
-export function readTextOptions({ format, options }: TextAsk): TextOptions {
+export function readTextOptions({ format, options }: TextFormatRequest): TextOptions {
   const { delimiter, header, encoding, decimal, schema, ignore_errors: ignores } = options;
   const size = options['sample_size'];
   if (size !== undefined && size !== '-1') {

@@ -48,7 +48,7 @@ export interface ConnectionServices {
   readonly logger: Logger;
   readonly refusals: BoundedLog;
   readonly refusedLogins: BoundedLog;
-  readonly lines: Omit<LineOptions, 'goesOn'>;
+  readonly lines: Omit<LineOptions, 'isContinued'>;
   readonly maxRows: number;
   readonly intervalMs: number;
   readonly idleMs: number;
@@ -209,7 +209,7 @@ export class Connection {
   }
 
   #isFull(): boolean {
-    const limit = Math.max(MAX_BUFFERED_BYTES, 2 * this.#services.lines.mostLineBytes);
+    const limit = Math.max(MAX_BUFFERED_BYTES, 2 * this.#services.lines.maxLineBytes);
     return (this.#stream?.size ?? 0) >= limit;
   }
 

@@ -224,13 +224,13 @@ function readOptions(
   ConnectionServices,
   'lines' | 'maxRows' | 'intervalMs' | 'idleMs' | 'disconnects' | 'showsReason'
 > {
-  const lines: Omit<LineOptions, 'goesOn'> = {
+  const lines: Omit<LineOptions, 'isContinued'> = {
     precision: config.get(KEYS.lineTcpUnit),
     createTables: config.get(KEYS.lineCreateTables),
     createColumns: config.get(KEYS.lineCreateColumns),
     partitionBy: config.get(KEYS.linePartitionBy),
-    mostLineBytes: config.get(KEYS.lineTcpLimit),
-    mostHeldBytes: MAX_BATCH_ROW_BYTES,
+    maxLineBytes: config.get(KEYS.lineTcpLimit),
+    maxPendingBytes: MAX_BATCH_ROW_BYTES,
   };
   return {
     lines,

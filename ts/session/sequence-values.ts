@@ -1,5 +1,5 @@
 /** Sequence values that SERIAL and IDENTITY columns assigned in a session. */
-import type { DrawnNumber } from '../engine/types.js';
+import type { SequenceValue } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
 
 /** Maximum sequences whose last value a session remembers; the least recently used is evicted. */
@@ -7,9 +7,9 @@ const MAX_SEQUENCES = 1_000;
 
 export class SequenceValues {
   /** Last value by sequence, in order of use. */
-  readonly #last = new Map<string, DrawnNumber>();
+  readonly #last = new Map<string, SequenceValue>();
 
-  note(numbers: readonly DrawnNumber[] = []): void {
+  note(numbers: readonly SequenceValue[] = []): void {
     for (const number of numbers) {
       this.#last.delete(number.sequence);
       this.#last.set(number.sequence, number);
@@ -22,7 +22,7 @@ export class SequenceValues {
     }
   }
 
-  list(): readonly DrawnNumber[] {
+  list(): readonly SequenceValue[] {
     return [...this.#last.values()];
   }
 

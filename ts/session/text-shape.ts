@@ -1,10 +1,13 @@
 /** Detects the schema of files during binding, within the statement's timeout. */
 import { DatabaseError } from '../engine/error.js';
-import type { StatementContext, TextAsk, TextShape } from '../engine/types.js';
+import type { StatementContext, TextFormatRequest, TextShape } from '../engine/types.js';
 import { timedOut } from './time-bounds.js';
 
 /** Detects how to read text files; `signal` aborts the detection. */
-export type TextShapeDetector = (request: TextAsk, signal: AbortSignal) => Promise<TextShape>;
+export type TextShapeDetector = (
+  request: TextFormatRequest,
+  signal: AbortSignal,
+) => Promise<TextShape>;
 
 interface Limits {
   /** Timeout in milliseconds; 0 means no limit. */
@@ -26,7 +29,7 @@ export function textShapeContext(
 
 async function limited(
   detectTextShape: TextShapeDetector,
-  request: TextAsk,
+  request: TextFormatRequest,
   { timeoutMs, elapsedMs, cancelled }: Limits,
 ): Promise<TextShape> {
   const late =

@@ -125,8 +125,8 @@ impl Tree {
 
     /// The node with this id, mutable, or `None` if the tree is malformed.
     pub fn get_mut(&mut self, id: NodeId) -> Option<&mut Node> {
-        let place = self.place(id);
-        self.nodes.get_mut(place)
+        let index = self.place(id);
+        self.nodes.get_mut(index)
     }
 
     /// All nodes with their ids.

@@ -194,7 +194,7 @@ fn number(text: &str, at: usize) -> (Kind, usize) {
     let is_whole = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let written = &text[at..end];
     let of = match written.split_once('.') {
-        Some((whole, fraction)) if is_whole(whole) && is_whole(fraction) => "DOUBLE",
+        Some((integer, fraction)) if is_whole(integer) && is_whole(fraction) => "DOUBLE",
         None if is_whole(written) && written.parse::<i32>().is_ok() => "INT",
         None if is_whole(written) && written.len() <= MAX_DIGITS => "LONG",
         _ => return (Kind::Other, end),

@@ -164,11 +164,11 @@ pub struct LinesSpec {
     /// Partitioning of created tables.
     pub partition_by: String,
     /// Maximum length of a line in bytes.
-    pub most_line_bytes: usize,
+    pub max_line_bytes: usize,
     /// Maximum size in bytes of all pending rows in memory.
-    pub most_held_bytes: usize,
+    pub max_pending_bytes: usize,
     /// Whether another message follows. If so, an incomplete last line continues in that message.
-    pub goes_on: bool,
+    pub is_continued: bool,
 }
 
 /// How messages of the columnar protocol are parsed, and whether they may create tables and
@@ -186,17 +186,17 @@ pub struct ColumnsSpec {
     /// Partitioning of created tables.
     pub partition_by: String,
     /// Maximum number of rows per table in a message.
-    pub most_rows: usize,
+    pub max_rows: usize,
     /// Maximum number of tables that a connection may name.
-    pub most_tables: usize,
+    pub max_tables: usize,
     /// Maximum total size in bytes of the strings in a connection's dictionary.
-    pub most_dictionary_bytes: usize,
+    pub max_dictionary_bytes: usize,
     /// Number of pending rows at which they must be committed.
-    pub most_waiting_rows: u64,
+    pub max_pending_rows: u64,
     /// Maximum size in bytes of all pending rows in memory.
-    pub most_held_bytes: usize,
+    pub max_pending_bytes: usize,
     /// Maximum size in bytes of the pending rows and dictionaries of all connections.
-    pub most_open_bytes: u64,
+    pub max_total_bytes: u64,
 }
 
 /// A unit of timestamps.
@@ -261,8 +261,8 @@ pub enum RowsReply {
         /// Columnar protocol only: the requested commits that are combined into this transaction,
         /// in order.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
-        commits: Vec<AskedCommit>,
+        #[cfg_attr(test, ts(as = "Option<Vec<RequestedCommit>>", optional))]
+        commits: Vec<RequestedCommit>,
     },
     /// Columnar protocol only: the rows cannot be written. The cause may be unrelated to these
     /// rows.
@@ -284,8 +284,8 @@ pub enum RowsReply {
         transaction: Option<u64>,
         /// Columnar protocol only: the requested commits for which no changes had to be planned.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
-        commits: Vec<AskedCommit>,
+        #[cfg_attr(test, ts(as = "Option<Vec<RequestedCommit>>", optional))]
+        commits: Vec<RequestedCommit>,
         /// Columnar protocol only: whether further commits or reports remain.
         more: bool,
     },
@@ -295,7 +295,7 @@ pub enum RowsReply {
 /// such commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct AskedCommit {
+pub struct RequestedCommit {
     /// Number of messages that this commit acknowledges.
     pub messages: u64,
     /// Number of rows in all its tables.
@@ -417,7 +417,7 @@ pub struct MessagesProgress {
     /// Total bytes of these messages.
     pub left_bytes: u64,
     /// Whether a commit has been requested and is waiting to run.
-    pub whole: bool,
+    pub commit_pending: bool,
     /// Whether the pending rows must be committed before more is read.
     pub full: bool,
     /// Whether reading has ended; the last `finish` reports why.

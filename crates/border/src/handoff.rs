@@ -67,12 +67,12 @@ pub struct HttpHandoff {
     /// The bytes of a request after the SQL text.
     pub after: String,
     /// Maximum length of a request in bytes.
-    pub longest: usize,
+    pub max_request_bytes: usize,
     /// The response head in three strings: the body length is inserted after the first, the date
     /// after the second.
     pub head: [String; 3],
     /// Maximum length of a response body in bytes.
-    pub largest: usize,
+    pub max_body_bytes: usize,
     /// Whether the response repeats the SQL text.
     pub names_query: bool,
     /// The row encoding.

@@ -19,10 +19,10 @@ mod text;
 mod typescript;
 
 pub use append::{
-    AppendProgress, AppendReport, AppenderKind, AppenderSpec, AskedCommit, ColumnsSpec,
-    CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec, CsvAtomicity,
-    CsvColumnSpec, CsvTextSpec, LinePrecision, LinesRead, LinesSpec, MessagesProgress,
-    PlannedTable, RowsReply, TextReport, WidenedColumn,
+    AppendProgress, AppendReport, AppenderKind, AppenderSpec, ColumnsSpec, CopyColumnSpec,
+    CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec, CsvAtomicity, CsvColumnSpec,
+    CsvTextSpec, LinePrecision, LinesRead, LinesSpec, MessagesProgress, PlannedTable,
+    RequestedCommit, RowsReply, TextReport, WidenedColumn,
 };
 pub use execute::{
     ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, ParquetOptions, RowFormat, Summary,
@@ -37,7 +37,7 @@ pub use open::{CommitMode, OpenOptions, Setting, Verify};
 pub use permission::Permission;
 pub use shared::Shared;
 pub use statement::{
-    Access, Ask, ColumnSource, DrawnNumber, ListedCell, ListedRows, ListedType, Owner,
-    ResultColumn, StatementContext, StatementDescription, StatementKind, Visibility,
+    Access, ColumnSource, ListedCell, ListedRows, ListedType, Owner, PermissionRequest,
+    ResultColumn, SequenceValue, StatementContext, StatementDescription, StatementKind, Visibility,
 };
-pub use text::{TextAsk, TextFile, TextFormat, TextPlace, TextShape};
+pub use text::{TextFile, TextFormat, TextFormatRequest, TextPath, TextShape};

@@ -35,7 +35,7 @@ pub struct OpenOptions {
     pub workers: Option<usize>,
     /// Minimum number of rows in a scan partition and maximum number of rows in its batches;
     /// default: the fastest values.
-    pub scan_part_rows: Option<NonZeroUsize>,
+    pub scan_partition_rows: Option<NonZeroUsize>,
     /// Maximum number of concurrent queries, except cheap ones; default: twice the number of cores,
     /// at least 4.
     pub max_concurrent_queries: Option<usize>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Permission, Shared, TextAsk, TextShape};
+use crate::{Permission, Shared, TextFormatRequest, TextShape};
 
 /// The user and session of a statement. Never contains credentials.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -41,8 +41,8 @@ pub struct StatementContext {
     pub lists: Shared<HashMap<String, ListedRows>>,
     /// The last value of each sequence in this session, least recent first. Contains only the
     /// sequences that the statement requests.
-    #[cfg_attr(test, ts(as = "Option<Vec<DrawnNumber>>", optional))]
-    pub numbers: Shared<Vec<DrawnNumber>>,
+    #[cfg_attr(test, ts(as = "Option<Vec<SequenceValue>>", optional))]
+    pub numbers: Shared<Vec<SequenceValue>>,
     /// Results of the permission checks that an earlier binding requested, by key. If absent,
     /// binding cannot request checks.
     pub answers: Option<HashMap<String, bool>>,
@@ -54,7 +54,7 @@ pub struct StatementContext {
 /// The last value that a session got from the sequence of a SERIAL or IDENTITY column.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct DrawnNumber {
+pub struct SequenceValue {
     /// Name of the sequence, as used in SQL.
     pub sequence: String,
     /// The 64-bit value as a string.
@@ -170,19 +170,19 @@ pub struct StatementDescription {
     /// Permissions to check before binding, because binding already reads data. The caller must
     /// prepare the statement again with the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, ts(as = "Option<Vec<Ask>>", optional))]
-    pub asks: Vec<Ask>,
+    #[cfg_attr(test, ts(as = "Option<Vec<PermissionRequest>>", optional))]
+    pub permission_requests: Vec<PermissionRequest>,
     /// Text files whose format must be detected before binding. The caller must prepare the
     /// statement again with the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(test, ts(as = "Option<Vec<TextAsk>>", optional))]
-    pub texts: Vec<TextAsk>,
+    #[cfg_attr(test, ts(as = "Option<Vec<TextFormatRequest>>", optional))]
+    pub texts: Vec<TextFormatRequest>,
 }
 
 /// A permission check that binding requests.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Ask {
+pub struct PermissionRequest {
     /// Identifies the request.
     pub key: String,
     /// The access to check.

@@ -10,13 +10,13 @@ use crate::CsvTextSpec;
 /// A request of the binder to detect the format of some text files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct TextAsk {
+pub struct TextFormatRequest {
     /// Identifies the request.
     pub key: String,
     /// The file format.
     pub format: TextFormat,
     /// The files, in the order of their rows.
-    pub files: Vec<TextPlace>,
+    pub files: Vec<TextPath>,
     /// Options given in the statement, by name.
     pub options: HashMap<String, String>,
 }
@@ -35,7 +35,7 @@ pub enum TextFormat {
 /// A text file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct TextPlace {
+pub struct TextPath {
     /// Path shown to users, relative to the import directory.
     pub name: String,
     /// Absolute path without symbolic links.
@@ -65,7 +65,7 @@ pub struct TextFile {
     /// in nanoseconds since 1970, separated by colons.
     pub version: String,
     /// Time of the examination in milliseconds since 1970.
-    pub looked_at: u64,
+    pub examined_at: u64,
     /// The first and last 64 bytes in hexadecimal. A file that has only grown still contains them
     /// at the same offsets.
     pub edges: String,

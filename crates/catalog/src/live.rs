@@ -61,7 +61,7 @@ impl LiveView {
 
     /// Returns the first timestamp that the view shows; `i64::MIN` when it shows all rows.
     #[must_use]
-    pub fn first_instant(&self) -> i64 {
+    pub fn first_timestamp(&self) -> i64 {
         match self.start {
             LiveStart::Now(at) | LiveStart::At(at) => at,
             LiveStart::Beginning => i64::MIN,

@@ -28,7 +28,7 @@ use crate::statement::{ExecuteReply, Parameters, Statement};
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(10);
 /// Increase of the announcement interval per waiting feed. It limits the CPU use of many feeds to a
 /// fraction of a core.
-const REST_FOR_EACH: Duration = Duration::from_millis(1);
+const INTERVAL_PER_FEED: Duration = Duration::from_millis(1);
 
 /// Interval between checks for tables that clients no longer follow.
 const FORGET_EVERY: Duration = Duration::from_mins(1);
@@ -45,7 +45,7 @@ pub(crate) async fn announce_commits(database: Weak<Database>) {
         let Ok(snapshot) = database.snapshot() else { return };
         let (lsn, followers) = (snapshot.lsn(), &database.followers);
         let waiting = u32::try_from(followers.commits.receiver_count()).unwrap_or(u32::MAX);
-        if announced.elapsed() >= REST_FOR_EACH * waiting {
+        if announced.elapsed() >= INTERVAL_PER_FEED * waiting {
             let is_new = |known: &mut u64| std::mem::replace(known, lsn) != lsn;
             if followers.commits.send_if_modified(is_new) {
                 announced = Instant::now();
@@ -86,36 +86,39 @@ impl Statement {
         parameters: Parameters,
         mut options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
-        let Some(asked) = options.changes.take() else {
+        let Some(feed_options) = options.changes.take() else {
             return Err(EngineError::internal("the options of the change feed are missing"));
         };
         let database = Arc::clone(self.database());
         let mut commits = database.followers.commits.subscribe();
-        let until = Instant::now() + Duration::from_millis(asked.wait_ms);
+        let until = Instant::now() + Duration::from_millis(feed_options.wait_ms);
         let mut reading: Option<Reading> = None;
         loop {
             let announced = *commits.borrow_and_update();
             let snapshot = database.snapshot()?;
-            let now = match reading.take().filter(|one| one.holds_in(&snapshot)) {
+            let now = match reading.take().filter(|one| one.is_valid_in(&snapshot)) {
                 Some(now) => now,
                 None => self.reading(&snapshot, &parameters)?,
             };
             let table = snapshot.table_by_id(now.table).ok_or_else(unknown_table)?;
             database.followers.note(now.table);
-            if snapshot.followed(now.table).is_none() && (asked.all || asked.after.is_none()) {
+            if snapshot.followed(now.table).is_none()
+                && (feed_options.all || feed_options.after.is_none())
+            {
                 commit(&database, Change::Follow(now.table)).await?;
                 continue;
             }
             // A feed that has already reported the last commit waits for the next announcement.
-            let is_due = asked.wait_ms == 0 || asked.after.is_none_or(|after| after < announced);
+            let is_due = feed_options.wait_ms == 0
+                || feed_options.after.is_none_or(|after| after < announced);
             let found = if is_due {
-                find(&database, &snapshot, &table, &asked, options.skip > 0)?
+                find(&database, &snapshot, &table, &feed_options, options.skip > 0)?
             } else {
                 Found::Nothing
             };
             if let Found::Rows(change, rows, ranges) = found {
-                registration.hold(&snapshot);
-                if asked.without_rows || change.kind == ChangeKind::None {
+                registration.pin(&snapshot);
+                if feed_options.without_rows || change.kind == ChangeKind::None {
                     return Ok(reported(change));
                 }
                 let plan = Planner::over_rows(now.query.plan.clone(), &rows, &ranges)?;
@@ -126,7 +129,7 @@ impl Statement {
                 return Ok(ExecuteReply { change: Some(change), ..reply });
             }
             if Instant::now() >= until {
-                let reported_upto = asked.after.filter(|_| !is_due);
+                let reported_upto = feed_options.after.filter(|_| !is_due);
                 return Ok(reported(nothing(&table, reported_upto.unwrap_or(snapshot.lsn()))));
             }
             drop((snapshot, table));
@@ -157,7 +160,7 @@ impl Statement {
 }
 
 impl Reading {
-    fn holds_in(&self, snapshot: &Snapshot) -> bool {
+    fn is_valid_in(&self, snapshot: &Snapshot) -> bool {
         let table = snapshot.table_by_id(self.table);
         self.is_stable && table.is_some_and(|table| table.schema().version == self.version)
     }
@@ -173,11 +176,11 @@ fn find(
     database: &Database,
     snapshot: &Snapshot,
     table: &Arc<TableSnapshot>,
-    asked: &ChangesOptions,
-    alone: bool,
+    feed_options: &ChangesOptions,
+    separate: bool,
 ) -> EngineResult<Found> {
     let (schema, lsn) = (table.schema(), snapshot.lsn());
-    if asked.all {
+    if feed_options.all {
         let change = TableChange {
             kind: ChangeKind::Range,
             ranges: vec![ChangedRange { from: None, to: None }],
@@ -185,10 +188,10 @@ fn find(
         };
         return Ok(Found::Rows(change, Arc::clone(table), Vec::new()));
     }
-    let Some(after) = asked.after else {
+    let Some(after) = feed_options.after else {
         return Ok(Found::Rows(nothing(table, lsn), Arc::clone(table), Vec::new()));
     };
-    Ok(match database.storage.next_change(snapshot, schema.id, after, alone)? {
+    Ok(match database.storage.next_change(snapshot, schema.id, after, separate)? {
         NextChange::Nothing => Found::Nothing,
         NextChange::Lost => return Err(lost(schema, after)),
         NextChange::Added(added) => {
@@ -227,7 +230,7 @@ fn shown(schema: &TableSchema, TimeRange { lo, hi }: TimeRange) -> ChangedRange 
         SqlType::TimestampNs => TimestampUnit::Nanos,
         _ => TimestampUnit::Micros,
     });
-    let text = |instant: i64| unit.map(|unit| iso_text(instant, unit));
+    let text = |timestamp: i64| unit.map(|unit| iso_text(timestamp, unit));
     ChangedRange {
         from: text(lo).filter(|_| lo > i64::MIN),
         to: text(hi.saturating_sub(1)).filter(|_| hi < i64::MAX),

@@ -60,16 +60,16 @@ canonical! {
 }
 
 /// An Arrow type whose nulls are represented by a sentinel value in the SQL dialect.
-pub(crate) trait Lane: ArrowPrimitiveType<Native: Canonical + Default> {
+pub(crate) trait SentinelType: ArrowPrimitiveType<Native: Canonical + Default> {
     /// Whether the SQL type has nulls. BYTE and SHORT have none and use 0.
     const NULLABLE: bool = true;
 }
 
-macro_rules! lanes {
-    ($($name:ident),*) => {$(impl Lane for $name {})*};
+macro_rules! sentinel_types {
+    ($($name:ident),*) => {$(impl SentinelType for $name {})*};
 }
 
-lanes!(
+sentinel_types!(
     Int32Type,
     Int64Type,
     Float32Type,
@@ -81,11 +81,11 @@ lanes!(
     TimestampNanosecondType
 );
 
-impl Lane for Int8Type {
+impl SentinelType for Int8Type {
     const NULLABLE: bool = false;
 }
 
-impl Lane for Int16Type {
+impl SentinelType for Int16Type {
     const NULLABLE: bool = false;
 }
 
@@ -109,9 +109,9 @@ impl<T: ArrowPrimitiveType> Primitives<T> {
 
 /// Number of bytes that a kernel reads or writes between two checks of the query's deadline and
 /// cancellation.
-const LOOK_BYTES: usize = 256 << 10;
+const BYTES_BETWEEN_CHECKS: usize = 256 << 10;
 /// Number of bytes charged per string in addition to its content.
-const LOOK_TEXT: usize = 64;
+const BYTES_PER_STRING: usize = 64;
 
 /// A text argument.
 pub(crate) struct Texts {
@@ -135,9 +135,9 @@ impl Texts {
             return None;
         }
         let text = self.array.value(row);
-        let read = self.read.get() + text.len() + LOOK_TEXT;
+        let read = self.read.get() + text.len() + BYTES_PER_STRING;
         self.read.set(read);
-        if read > LOOK_BYTES {
+        if read > BYTES_BETWEEN_CHECKS {
             self.read.set(0);
             account::check().ok()?;
         }
@@ -181,7 +181,7 @@ impl Call<'_> {
 }
 
 /// Builds a primitive column row by row; a value that represents null becomes null.
-pub(crate) fn build<T: Lane>(
+pub(crate) fn build<T: SentinelType>(
     rows: usize,
     mut value: impl FnMut(usize) -> Option<T::Native>,
 ) -> ArrayRef {
@@ -199,7 +199,7 @@ pub(crate) fn build<T: Lane>(
 }
 
 /// Like [`build`], for values whose computation can fail.
-pub(crate) fn try_build<T: Lane>(
+pub(crate) fn try_build<T: SentinelType>(
     rows: usize,
     mut value: impl FnMut(usize) -> Result<Option<T::Native>>,
 ) -> Result<ArrayRef> {
@@ -247,8 +247,8 @@ pub(crate) fn try_build_text(
             continue;
         }
         unasked += text.len();
-        if unasked > LOOK_BYTES {
-            account::room(text.len()).map_err(stopped)?;
+        if unasked > BYTES_BETWEEN_CHECKS {
+            account::check_allocation(text.len()).map_err(stopped)?;
             unasked = 0;
         }
         builder.append_value(text);
@@ -265,7 +265,7 @@ pub(crate) fn stopped(error: EngineError) -> DataFusionError {
 /// value represents null.
 ///
 /// A vectorised first pass only tests whether any value represents null.
-pub(crate) fn canonical<T: Lane>(
+pub(crate) fn canonical<T: SentinelType>(
     values: Vec<T::Native>,
     nulls: Option<NullBuffer>,
 ) -> PrimitiveArray<T> {

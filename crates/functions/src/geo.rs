@@ -13,7 +13,7 @@ use crate::native::Kernel;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use crate::signature::Param::Is;
 use crate::signature::{
-    Bound, Function, Gives, direct, implicit_cost, made, mismatch, pure, resolved, special,
+    Bound, Function, ResultType, direct, implicit_cost, mismatch, per_call, pure, resolved, special,
 };
 use SqlType::{Boolean, Double};
 
@@ -101,7 +101,7 @@ fn distance_of(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
 }
 
 /// Builds the kernel of `geo_within_radius_latlon(lat, lon, centre lat, centre lon, metres)`.
-fn near(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
+fn within_radius_latlon(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     check_points(bound.arguments)?;
     Ok(Arc::new(|call: &Call<'_>| {
         let columns = numbers::<5>(call)?;
@@ -233,12 +233,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "geo_within_radius_latlon",
-        &[made(FIVE, Gives::Is(Boolean), near)],
+        &[per_call(FIVE, ResultType::Is(Boolean), within_radius_latlon)],
         "whether two points are within a distance: (lat, lon, lat, lon, metres)",
     ),
     pure(
         "geo_distance_meters",
-        &[made(FOUR, Gives::Is(Double), distance_of)],
+        &[per_call(FOUR, ResultType::Is(Double), distance_of)],
         "distance between two nearby points in metres: (lat, lon, lat, lon)",
     ),
     special("make_geohash", make_geohash, "geohash of a point: (lon, lat, bits)"),

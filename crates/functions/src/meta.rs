@@ -14,7 +14,7 @@ use crate::column::{Call, build, build_flags, build_text};
 use crate::native::{Kernel, Native, call};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::Param::Text;
-use crate::signature::{Body, Function, Gives, Overload, direct, mismatch, pure, special};
+use crate::signature::{Body, Function, Overload, ResultType, direct, mismatch, pure, special};
 
 fn word(call: &Call<'_>, text: &str) -> datafusion::common::Result<ArrayRef> {
     build_text(call.rows, |_, out| {
@@ -125,9 +125,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "hydrate_table_metadata",
         &[Overload {
-            takes: &[Text],
+            parameters: &[Text],
             variadic: true,
-            gives: Gives::Is(Boolean),
+            result: ResultType::Is(Boolean),
             body: Body::Direct(|call| Ok(build_flags(call.rows, |_| true))),
         }],
         "true; has no effect, because table metadata is always up to date",

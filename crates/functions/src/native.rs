@@ -25,7 +25,7 @@ use crate::column::{Call, stopped};
 /// Maximum length in bytes of an expression name that is not shortened.
 const MAX_NAME_BYTES: usize = 512;
 /// Length in bytes of the prefix that remains of a shortened name.
-const KEPT_NAME_BYTES: usize = 64;
+const MAX_NAME_PREFIX_BYTES: usize = 64;
 
 /// Replaces a long name by its prefix and a digest, which makes the short name unique.
 fn bounded_name(name: String) -> String {
@@ -37,8 +37,8 @@ fn bounded_name(name: String) -> String {
         (salt, &name).hash(&mut hasher);
         hasher.finish()
     };
-    let kept = &name[..name.floor_char_boundary(KEPT_NAME_BYTES)];
-    format!("{kept}…{:016x}{:016x})", digest(0), digest(1))
+    let prefix = &name[..name.floor_char_boundary(MAX_NAME_PREFIX_BYTES)];
+    format!("{prefix}…{:016x}{:016x})", digest(0), digest(1))
 }
 
 /// Computes a result column with the call's number of rows.
@@ -51,14 +51,14 @@ pub(crate) struct Native {
     /// Distinguishes kernels with the same name: bound types and constants.
     variant: String,
     /// Types of the arguments, if known.
-    takes: Vec<SqlType>,
+    argument_types: Vec<SqlType>,
     returns: SqlType,
     signature: Signature,
     kernel: Kernel,
     /// Generator of a random function, if the statement has a seed.
     random: Option<Mutex<ChaCha8Rng>>,
     /// Whether the result never decreases as the argument increases.
-    keeps_order: bool,
+    is_monotonic: bool,
     /// Minimum and maximum result, if known.
     range: Option<(i64, i64)>,
 }
@@ -73,17 +73,27 @@ impl Native {
     ) -> Self {
         let signature = Signature::user_defined(volatility);
         let (takes, random, keeps_order, range) = (Vec::new(), None, false, None);
-        Self { name, variant, takes, returns, signature, kernel, random, keeps_order, range }
+        Self {
+            name,
+            variant,
+            argument_types: takes,
+            returns,
+            signature,
+            kernel,
+            random,
+            is_monotonic: keeps_order,
+            range,
+        }
     }
 
     /// Sets the types that the arguments are cast to.
     pub(crate) fn taking(self, takes: Vec<SqlType>) -> Self {
-        Self { takes, ..self }
+        Self { argument_types: takes, ..self }
     }
 
     /// Returns the types that the arguments are cast to, if known.
-    pub(crate) fn takes(&self) -> &[SqlType] {
-        &self.takes
+    pub(crate) fn argument_types(&self) -> &[SqlType] {
+        &self.argument_types
     }
 
     /// Returns the type of the result.
@@ -93,13 +103,13 @@ impl Native {
 
     /// Marks a kernel of one argument as monotonically non-decreasing.
     pub(crate) fn keeping_order(self) -> Self {
-        Self { keeps_order: true, ..self }
+        Self { is_monotonic: true, ..self }
     }
 
     /// Converts an untyped argument to a column of nulls with the type that the kernel reads. The
     /// optimizer passes such arguments to evaluate a predicate over missing rows.
     fn typed(&self, index: usize, value: ColumnarValue) -> ColumnarValue {
-        match (value, self.takes.get(index)) {
+        match (value, self.argument_types.get(index)) {
             (ColumnarValue::Array(array), Some(takes))
                 if *array.data_type() == DataType::Null && *takes != SqlType::Null =>
             {
@@ -135,40 +145,40 @@ impl Native {
         Self {
             name: self.name,
             variant: self.variant.clone(),
-            takes: self.takes.clone(),
+            argument_types: self.argument_types.clone(),
             returns: self.returns,
             signature: self.signature.clone(),
             kernel: Arc::clone(&self.kernel),
             random: None,
-            keeps_order: self.keeps_order,
+            is_monotonic: self.is_monotonic,
             range: self.range,
         }
     }
 
     /// Replaces null results by false or 0 if the type has no nulls.
-    fn with_values(&self, made: ArrayRef) -> Result<ArrayRef> {
-        if made.null_count() == 0 || self.returns.is_nullable() {
-            return Ok(made);
+    fn with_values(&self, array: ArrayRef) -> Result<ArrayRef> {
+        if array.null_count() == 0 || self.returns.is_nullable() {
+            return Ok(array);
         }
         let nothing = match self.returns {
             SqlType::Byte => ScalarValue::Int8(Some(0)),
             SqlType::Short => ScalarValue::Int16(Some(0)),
             _ => ScalarValue::Boolean(Some(false)),
         };
-        Ok(zip(&is_not_null(&made)?, &made, &nothing.to_scalar()?)?)
+        Ok(zip(&is_not_null(&array)?, &array, &nothing.to_scalar()?)?)
     }
 }
 
 /// Whether the expression is a call whose result length depends on a number that is not constant,
 /// such as `repeat('x', n)`.
-pub fn is_as_long_as_said(expr: &Expr) -> bool {
+pub fn has_computed_length(expr: &Expr) -> bool {
     let Expr::ScalarFunction(function) = expr else { return false };
     let Some(native) = function.func.inner().downcast_ref::<Native>() else { return false };
     let is_number = |(takes, argument): (&SqlType, &Expr)| {
         takes.is_integer() && !matches!(argument, Expr::Literal(..))
     };
     (native.returns.is_text() || matches!(native.returns, SqlType::DoubleArray(_)))
-        && native.takes.iter().zip(&function.args).any(is_number)
+        && native.argument_types.iter().zip(&function.args).any(is_number)
 }
 
 /// Creates a call of `udf`.
@@ -230,16 +240,16 @@ impl ScalarUDFImpl for Native {
 
     fn evaluate_bounds(&self, _: &[&Interval]) -> Result<Interval> {
         let data_type = self.returns.arrow_type();
-        let Some((least, greatest)) = self.range else {
+        let Some((min, greatest)) = self.range else {
             return Interval::make_unbounded(&data_type);
         };
         let number = |number| ScalarValue::Int64(Some(number)).cast_to(&data_type);
-        Interval::try_new(number(least)?, number(greatest)?)
+        Interval::try_new(number(min)?, number(greatest)?)
     }
 
     fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
         Ok(match inputs {
-            [only] if self.keeps_order => only.sort_properties,
+            [only] if self.is_monotonic => only.sort_properties,
             _ => SortProperties::Unordered,
         })
     }

@@ -212,30 +212,30 @@ fn narrowed_name(name: &str, modifier: Option<i64>) -> std::string::String {
 
 /// Returns the position, counted from 1, of a string in `{a,b}` or `a b`.
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
-    let (arrays, wanted) = (call.texts(0)?, call.texts(1)?);
+    let (arrays, required) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
-        let (array, wanted) = (arrays.get(row)?, wanted.get(row)?);
-        let place = text_array(array).position(|item| item.as_deref() == Some(wanted))?;
-        i32::try_from(place + 1).ok()
+        let (array, required) = (arrays.get(row)?, required.get(row)?);
+        let index = text_array(array).position(|item| item.as_deref() == Some(required))?;
+        i32::try_from(index + 1).ok()
     }))
 }
 
 /// Returns the item of `{a,b}` at a position, counted from 1.
 fn item(call: &Call<'_>) -> Result<ArrayRef> {
-    let (arrays, places) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
+    let (arrays, positions) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
     build_text(call.rows, |row, out| {
-        let (Some(array), Some(place)) = (arrays.get(row), places.get(row)) else {
+        let (Some(array), Some(position)) = (arrays.get(row), positions.get(row)) else {
             return false;
         };
-        let place = usize::try_from(place).ok().and_then(|place| place.checked_sub(1));
-        let item = place.and_then(|place| text_array(array).nth(place).flatten());
+        let position = usize::try_from(position).ok().and_then(|position| position.checked_sub(1));
+        let item = position.and_then(|position| text_array(array).nth(position).flatten());
         out.push_str(item.as_deref().unwrap_or_default());
         item.is_some()
     })
 }
 
 /// Returns the last position of `{a,b}`; null for an empty array.
-fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
+fn last_position(call: &Call<'_>) -> Result<ArrayRef> {
     let arrays = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| {
         i32::try_from(text_array(arrays.get(row)?).count()).ok().filter(|count| *count > 0)
@@ -243,15 +243,15 @@ fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// Returns 1, the first position, for each non-empty array.
-fn first_places(last: &ArrayRef) -> Result<ArrayRef> {
+fn first_positions(last: &ArrayRef) -> Result<ArrayRef> {
     let last = last.as_primitive::<Int32Type>();
     Ok(build::<Int32Type>(last.len(), |row| last.is_valid(row).then_some(1)))
 }
 
 fn lengths(call: &Call<'_>) -> Result<ArrayRef> {
-    let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Int32Type>(1)?);
+    let (input, required) = (Arrays::of(call, 0)?, call.primitive::<Int32Type>(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
-        let index = usize::try_from(wanted.get(row)?).ok()?.checked_sub(1)?;
+        let index = usize::try_from(required.get(row)?).ok()?.checked_sub(1)?;
         input.get(row)?.shape.get(index).copied().filter(|length| *length > 0)
     }))
 }
@@ -382,15 +382,15 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "array_upper",
         &[
             direct(&[Param::Array, Is(Int)], Int, lengths),
-            direct(&[Text, Is(Int)], Int, last_place),
+            direct(&[Text, Is(Int)], Int, last_position),
         ],
         "upper bound of an array dimension; null if it does not exist",
     ),
     pure(
         "array_lower",
         &[
-            direct(&[Param::Array, Is(Int)], Int, |call| first_places(&lengths(call)?)),
-            direct(&[Text, Is(Int)], Int, |call| first_places(&last_place(call)?)),
+            direct(&[Param::Array, Is(Int)], Int, |call| first_positions(&lengths(call)?)),
+            direct(&[Text, Is(Int)], Int, |call| first_positions(&last_position(call)?)),
         ],
         "lower bound of an array dimension, which is 1; null if it does not exist",
     ),
@@ -398,7 +398,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "array_length",
         &[
             direct(&[Param::Array, Is(Int)], Int, lengths),
-            direct(&[Text, Is(Int)], Int, last_place),
+            direct(&[Text, Is(Int)], Int, last_position),
         ],
         "length of dimension n, from 1; null if it does not exist",
     ),

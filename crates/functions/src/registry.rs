@@ -13,7 +13,7 @@ use crate::native::Kernel;
 use crate::number::{decimal, division, numeric};
 use crate::reference;
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, ResolvedScalar, types_of};
-use crate::signature::{Body, Bound, Function, Gives, bind, mismatch, resolved, written};
+use crate::signature::{Body, Bound, Function, ResultType, bind, mismatch, resolved, written};
 use crate::text::{self, hash};
 use crate::{aggregate, conditional, datetime, geo, meta, postgres, random};
 
@@ -83,7 +83,7 @@ pub fn resolve_scalar(name: &str, arguments: &[Argument]) -> Result<ResolvedScal
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let plain = match arguments.first().and_then(Argument::text) {
         // Seconds since 1970 do not fit in INT, the result type of the other fields.
-        Some(part) if plain.eq_ignore_ascii_case("extract") && part == "epoch" => "extract_epoch",
+        Some(field) if plain.eq_ignore_ascii_case("extract") && field == "epoch" => "extract_epoch",
         _ => plain,
     };
     let Some(function) = BY_NAME.get(&plain.to_ascii_lowercase()) else {
@@ -103,21 +103,25 @@ pub fn resolve_scalar(name: &str, arguments: &[Argument]) -> Result<ResolvedScal
         })
         .min_by_key(|(cost, ..)| *cost);
     let Some((_, types, overload)) = chosen else {
-        return Err(mismatch(name, function.overloads.iter().map(|o| o.takes.len()), arguments));
+        return Err(mismatch(
+            name,
+            function.overloads.iter().map(|o| o.parameters.len()),
+            arguments,
+        ));
     };
-    let returns = match overload.gives {
-        Gives::Is(sql_type) | Gives::Near(sql_type, _) => sql_type,
-        Gives::SameAs(index) => types.get(index).copied().unwrap_or(SqlType::Null),
-        Gives::Decided(_, decide) => decide(&types, arguments),
+    let returns = match overload.result {
+        ResultType::Is(sql_type) | ResultType::Bounded(sql_type, _) => sql_type,
+        ResultType::SameAs(index) => types.get(index).copied().unwrap_or(SqlType::Null),
+        ResultType::Decided(_, decide) => decide(&types, arguments),
     };
     let kernel: Kernel = match overload.body {
         Body::Direct(run) => Arc::new(run),
-        Body::Made(make) => make(&Bound { types: &types, arguments, returns })?,
+        Body::PerCall(make) => make(&Bound { types: &types, arguments, returns })?,
     };
-    let made = resolved(function.name, function.volatility, types, returns, arguments, kernel);
-    Ok(match overload.gives {
-        Gives::Near(_, range) => made.within(range(arguments)),
-        _ => made,
+    let created = resolved(function.name, function.volatility, types, returns, arguments, kernel);
+    Ok(match overload.result {
+        ResultType::Bounded(_, range) => created.within(range(arguments)),
+        _ => created,
     })
 }
 
@@ -163,12 +167,12 @@ fn distance(from: &str, to: &str) -> usize {
         rows.rotate_left(1);
         let mut row = vec![i + 1];
         for (j, b) in to.iter().enumerate() {
-            let mut least = (rows[1][j + 1] + 1).min(row[j] + 1);
-            least = least.min(rows[1][j] + usize::from(a != b));
+            let mut min = (rows[1][j + 1] + 1).min(row[j] + 1);
+            min = min.min(rows[1][j] + usize::from(a != b));
             if i > 0 && j > 0 && *a == to[j - 1] && from[i - 1] == *b {
-                least = least.min(rows[0][j - 1] + 1);
+                min = min.min(rows[0][j - 1] + 1);
             }
-            row.push(least);
+            row.push(min);
         }
         rows[2] = row;
     }

@@ -30,7 +30,7 @@ pub(crate) enum Param {
 
 /// How the result type is determined.
 #[derive(Clone, Copy)]
-pub(crate) enum Gives {
+pub(crate) enum ResultType {
     Is(SqlType),
     /// The type that the argument with this index is cast to.
     SameAs(usize),
@@ -38,7 +38,7 @@ pub(crate) enum Gives {
     Decided(SqlType, fn(&[SqlType], &[Argument]) -> SqlType),
     /// A numeric type, and a function that returns the minimum and maximum result for all rows. If
     /// the range is small, GROUP BY needs no hashing.
-    Near(SqlType, fn(&[Argument]) -> Option<(i64, i64)>),
+    Bounded(SqlType, fn(&[Argument]) -> Option<(i64, i64)>),
 }
 
 /// How the kernel of a signature is obtained.
@@ -47,7 +47,7 @@ pub(crate) enum Body {
     /// A kernel that needs only its arguments.
     Direct(fn(&Call<'_>) -> Result<ArrayRef>),
     /// A kernel that is built for the types and constants of one call.
-    Made(fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>),
+    PerCall(fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>),
 }
 
 /// A call for which a kernel is being built.
@@ -59,10 +59,10 @@ pub(crate) struct Bound<'a> {
 }
 
 pub(crate) struct Overload {
-    pub(crate) takes: &'static [Param],
+    pub(crate) parameters: &'static [Param],
     /// Whether the last parameter may repeat any number of times.
     pub(crate) variadic: bool,
-    pub(crate) gives: Gives,
+    pub(crate) result: ResultType,
     pub(crate) body: Body,
 }
 
@@ -84,27 +84,32 @@ pub(crate) const fn direct(
     gives: SqlType,
     body: fn(&Call<'_>) -> Result<ArrayRef>,
 ) -> Overload {
-    Overload { takes, variadic: false, gives: Gives::Is(gives), body: Body::Direct(body) }
+    Overload {
+        parameters: takes,
+        variadic: false,
+        result: ResultType::Is(gives),
+        body: Body::Direct(body),
+    }
 }
 
 /// Like [`direct`], for a numeric result in a known range.
-pub(crate) const fn near(
+pub(crate) const fn bounded(
     takes: &'static [Param],
     gives: SqlType,
     range: fn(&[Argument]) -> Option<(i64, i64)>,
     body: fn(&Call<'_>) -> Result<ArrayRef>,
 ) -> Overload {
-    let gives = Gives::Near(gives, range);
-    Overload { takes, variadic: false, gives, body: Body::Direct(body) }
+    let gives = ResultType::Bounded(gives, range);
+    Overload { parameters: takes, variadic: false, result: gives, body: Body::Direct(body) }
 }
 
 /// Creates a signature whose kernel is built for each call.
-pub(crate) const fn made(
+pub(crate) const fn per_call(
     takes: &'static [Param],
-    gives: Gives,
+    gives: ResultType,
     body: fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>,
 ) -> Overload {
-    Overload { takes, variadic: false, gives, body: Body::Made(body) }
+    Overload { parameters: takes, variadic: false, result: gives, body: Body::PerCall(body) }
 }
 
 /// Creates a function that depends only on its arguments.
@@ -146,11 +151,11 @@ pub(crate) fn written(name: &str, overload: &Overload) -> String {
         Param::Any | Param::Shown => "ANY".into(),
         Param::Number => "DECIMAL".into(),
     };
-    let takes: Vec<String> = overload.takes.iter().map(shown).collect();
-    let gives = match overload.gives {
-        Gives::Is(sql_type) | Gives::Near(sql_type, _) => sql_type.name(),
-        Gives::SameAs(index) => overload.takes.get(index).map(shown).unwrap_or_default(),
-        Gives::Decided(usual, _) => usual.name(),
+    let takes: Vec<String> = overload.parameters.iter().map(shown).collect();
+    let gives = match overload.result {
+        ResultType::Is(sql_type) | ResultType::Bounded(sql_type, _) => sql_type.name(),
+        ResultType::SameAs(index) => overload.parameters.get(index).map(shown).unwrap_or_default(),
+        ResultType::Decided(usual, _) => usual.name(),
     };
     let more = if overload.variadic { ", …" } else { "" };
     format!("{name}({}{more}) -> {gives}", takes.join(", "))
@@ -194,14 +199,14 @@ pub(crate) fn mismatch(
 
 /// Returns the cost of an overload and the types to cast to; `None` if it does not apply.
 pub(crate) fn bind(overload: &Overload, arguments: &[Argument]) -> Option<(u32, Vec<SqlType>)> {
-    let (given, taken) = (arguments.len(), overload.takes.len());
-    if given < taken || (given > taken && !overload.variadic) {
+    let (given, accepted) = (arguments.len(), overload.parameters.len());
+    if given < accepted || (given > accepted && !overload.variadic) {
         return None;
     }
     let mut total = 0;
     let mut types = Vec::with_capacity(given);
     for (index, argument) in arguments.iter().enumerate() {
-        let param = overload.takes.get(index).or(overload.takes.last())?;
+        let param = overload.parameters.get(index).or(overload.parameters.last())?;
         let (cost, target) = accept(*param, argument.sql_type)?;
         total += cost;
         types.push(target);
@@ -248,7 +253,7 @@ pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
         return Some(0);
     }
     let step = |ladder: &[T]| {
-        let at = |wanted: T| ladder.iter().position(|&step| step == wanted);
+        let at = |required: T| ladder.iter().position(|&step| step == required);
         match (at(from), at(to)) {
             (Some(low), Some(high)) if low < high => Some((high - low) as u32),
             _ => None,

@@ -68,7 +68,7 @@ fn main() {
                 .collect(),
             atomicity: CsvAtomicity::SkipCol,
             skip_extra_values: false,
-            most_line_bytes: tidemark_ingest::MAX_LINE_BYTES,
+            max_line_bytes: tidemark_ingest::MAX_LINE_BYTES,
             line_fields: columns.len(),
             target,
             timestamp: Some(0),

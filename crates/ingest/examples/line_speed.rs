@@ -68,10 +68,10 @@ fn measure(name: &str, lines: &[u8]) -> Result<(), LineFailure> {
         precision: LinePrecision::Nanos,
         create_tables: true,
         create_columns: true,
-        most_columns: 4096,
-        most_line_bytes: 16 << 20,
-        most_held_bytes: 1 << 30,
-        goes_on: false,
+        max_columns: 4096,
+        max_line_bytes: 16 << 20,
+        max_pending_bytes: 1 << 30,
+        is_continued: false,
     };
     let mut best = f64::MAX;
     for _ in 0..ROUNDS {

@@ -14,12 +14,12 @@ use crate::value_text;
 
 /// A timestamp in its own unit, microseconds or nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Instant {
+pub(crate) enum Timestamp {
     Micros(i64),
     Nanos(i64),
 }
 
-impl Instant {
+impl Timestamp {
     /// Returns the server time.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -53,7 +53,7 @@ pub(crate) enum Value<'b> {
     Decimal(&'b [u8]),
     Unscaled(i256, u8),
     Boolean(bool),
-    Instant(Instant),
+    Timestamp(Timestamp),
     Array(u8, &'b [u8]),
     /// A null, which any nullable type accepts.
     Null,
@@ -71,8 +71,8 @@ impl Value<'_> {
             Self::Long256(_) => SqlType::Long256,
             Self::Decimal(_) | Self::Unscaled(..) => SqlType::Decimal(18, 3),
             Self::Boolean(_) => SqlType::Boolean,
-            Self::Instant(Instant::Micros(_)) => SqlType::Timestamp,
-            Self::Instant(Instant::Nanos(_)) => SqlType::TimestampNs,
+            Self::Timestamp(Timestamp::Micros(_)) => SqlType::Timestamp,
+            Self::Timestamp(Timestamp::Nanos(_)) => SqlType::TimestampNs,
             Self::Array(dimensions, _) => SqlType::DoubleArray(*dimensions),
             Self::Null | Self::NullArray => return None,
         })
@@ -130,7 +130,7 @@ pub(crate) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
         }
         (_, Value::Integer(value)) => integer(column, *value),
         (_, Value::Double(value, text)) => double(column, *value, *text),
-        (_, Value::Instant(value)) => instant(column, *value),
+        (_, Value::Timestamp(value)) => timestamp(column, *value),
         (_, Value::Text(text)) => self::text(column, text),
         (_, Value::Boolean(value)) => boolean(column, *value),
         (_, Value::Decimal(text)) => decimal_text(column, text),
@@ -155,7 +155,7 @@ fn symbol_text(value: &Value<'_>) -> Result<Option<String>, Problem> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Utf8);
     Ok(match value {
         Value::Integer(value) => not_null(*value).map(|value| value.to_string()),
-        Value::Instant(Instant::Micros(value) | Instant::Nanos(value)) => {
+        Value::Timestamp(Timestamp::Micros(value) | Timestamp::Nanos(value)) => {
             not_null(*value).map(|value| value.to_string())
         }
         Value::Boolean(value) => Some(if *value { "t" } else { "f" }.to_owned()),
@@ -191,7 +191,7 @@ fn integer(column: &mut ColumnBuilder, value: i64) -> Put {
         ColumnBuilder::Int(cells) => cells.push(int(value)?),
         ColumnBuilder::Float(cells) => cells.push(not_null(value).map(|value| value as f32)),
         ColumnBuilder::Double(cells) => cells.push(not_null(value).map(|value| value as f64)),
-        ColumnBuilder::Instant { values, .. } => values.push(not_null(value)),
+        ColumnBuilder::Timestamp { values, .. } => values.push(not_null(value)),
         ColumnBuilder::Decimal { .. } if value == i64::MIN => column.append_null(),
         ColumnBuilder::Decimal { .. } => {
             return unscaled(column, i256::from_i128(i128::from(value)), 0);
@@ -244,17 +244,17 @@ pub(crate) fn unit_nanos(unit: TimestampUnit) -> i64 {
     }
 }
 
-pub(crate) fn instant(column: &mut ColumnBuilder, value: Instant) -> Put {
-    let (Instant::Micros(raw) | Instant::Nanos(raw)) = value;
+pub(crate) fn timestamp(column: &mut ColumnBuilder, value: Timestamp) -> Put {
+    let (Timestamp::Micros(raw) | Timestamp::Nanos(raw)) = value;
     let own = match column {
         ColumnBuilder::Long(cells) => {
             cells.push(not_null(raw));
             return Ok(());
         }
-        ColumnBuilder::Instant { unit, .. } => unit_nanos(*unit),
+        ColumnBuilder::Timestamp { unit, .. } => unit_nanos(*unit),
         _ => return Err(Problem::Kind),
     };
-    let ColumnBuilder::Instant { values, .. } = column else { return Err(Problem::Kind) };
+    let ColumnBuilder::Timestamp { values, .. } = column else { return Err(Problem::Kind) };
     match not_null(raw) {
         None => values.push(None),
         Some(_) => values.push(Some(value.in_units_of(own).ok_or(Problem::Value)?)),
@@ -271,7 +271,7 @@ fn text(column: &mut ColumnBuilder, text: &[u8]) -> Put {
         | ColumnBuilder::Geohash { .. }
         | ColumnBuilder::Decimal { .. }
         | ColumnBuilder::Long256(_)
-        | ColumnBuilder::Instant { .. } => {}
+        | ColumnBuilder::Timestamp { .. } => {}
         _ => return Err(Problem::Kind),
     }
     if text.is_empty() {
@@ -320,8 +320,8 @@ fn unscaled(column: &mut ColumnBuilder, value: i256, scale: u8) -> Put {
     match column {
         ColumnBuilder::Decimal { precision, scale: to, values } => {
             let value = rescaled(value, scale, *to).ok_or(Problem::Value)?;
-            let most = i256::from_i128(10).checked_pow(u32::from(*precision));
-            if most.is_some_and(|most| value >= most || value <= most.wrapping_neg()) {
+            let max = i256::from_i128(10).checked_pow(u32::from(*precision));
+            if max.is_some_and(|max| value >= max || value <= max.wrapping_neg()) {
                 return Err(Problem::Value);
             }
             values.push(Some(value));

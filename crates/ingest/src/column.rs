@@ -14,8 +14,8 @@ use tidemark_types::double_array::{self, DoubleArrayBuilder};
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
-use crate::instant::InstantReader;
 use crate::symbol::SymbolTexts;
+use crate::timestamps::TimestampReader;
 use crate::value_text::{self, Read};
 
 /// Values with a validity bitmap, which is allocated when the first null occurs.
@@ -112,7 +112,7 @@ pub(crate) enum ColumnBuilder {
     Long(Nullable<i64>),
     Float(Nullable<f32>),
     Double(Nullable<f64>),
-    Instant { unit: TimestampUnit, reader: InstantReader, values: Nullable<i64> },
+    Timestamp { unit: TimestampUnit, reader: TimestampReader, values: Nullable<i64> },
     Symbol { texts: SymbolTexts, keys: Nullable<i32> },
     Text(StringViewBuilder),
     Uuid(Nullable<[u8; 16]>),
@@ -127,9 +127,9 @@ impl ColumnBuilder {
     /// Creates a builder for values of `field`, which are parsed with `pattern`.
     pub(crate) fn new(field: &Field, pattern: Option<&str>) -> EngineResult<Self> {
         let sql_type = field.sql_type;
-        let instant = |unit| {
-            let reader = InstantReader::new(unit, pattern)?;
-            EngineResult::Ok(Self::Instant { unit, reader, values: Nullable::new() })
+        let timestamp = |unit| {
+            let reader = TimestampReader::new(unit, pattern)?;
+            EngineResult::Ok(Self::Timestamp { unit, reader, values: Nullable::new() })
         };
         Ok(match sql_type {
             SqlType::Boolean => Self::Boolean(Vec::new()),
@@ -140,9 +140,9 @@ impl ColumnBuilder {
             SqlType::Long => Self::Long(Nullable::new()),
             SqlType::Float => Self::Float(Nullable::new()),
             SqlType::Double => Self::Double(Nullable::new()),
-            SqlType::Date => instant(TimestampUnit::Millis)?,
-            SqlType::Timestamp => instant(TimestampUnit::Micros)?,
-            SqlType::TimestampNs => instant(TimestampUnit::Nanos)?,
+            SqlType::Date => timestamp(TimestampUnit::Millis)?,
+            SqlType::Timestamp => timestamp(TimestampUnit::Micros)?,
+            SqlType::TimestampNs => timestamp(TimestampUnit::Nanos)?,
             SqlType::Symbol => {
                 Self::Symbol { texts: SymbolTexts::default(), keys: Nullable::new() }
             }
@@ -168,7 +168,7 @@ impl ColumnBuilder {
 
     /// Whether every UTF-8 string is a value of this type. Such columns are filled last in each
     /// row, so a row that is dropped earlier has no values in them.
-    pub(crate) fn takes_any_text(&self) -> bool {
+    pub(crate) fn accepts_any_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::Symbol { .. })
     }
 
@@ -177,7 +177,7 @@ impl ColumnBuilder {
     #[inline]
     pub(crate) fn append(&mut self, text: &[u8]) -> EngineResult<bool> {
         Ok(match self {
-            Self::Instant { reader, values, .. } => values.push_read(reader.read(text).map(Some)),
+            Self::Timestamp { reader, values, .. } => values.push_read(reader.read(text).map(Some)),
             Self::Double(values) => values.push_read(value_text::double(text)),
             Self::Symbol { texts, keys } => {
                 let Ok(text) = std::str::from_utf8(text) else { return Ok(false) };
@@ -232,7 +232,7 @@ impl ColumnBuilder {
             Self::Short(values) => values.resize(values.len() + count, 0),
             Self::Char(values) => values.push_nulls(count),
             Self::Int(values) | Self::Symbol { keys: values, .. } => values.push_nulls(count),
-            Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
+            Self::Long(values) | Self::Timestamp { values, .. } | Self::Geohash { values, .. } => {
                 values.push_nulls(count);
             }
             Self::Float(values) => values.push_nulls(count),
@@ -251,7 +251,7 @@ impl ColumnBuilder {
         match self {
             Self::Char(values) => values.ends_with_null(),
             Self::Int(values) => values.ends_with_null(),
-            Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
+            Self::Long(values) | Self::Timestamp { values, .. } | Self::Geohash { values, .. } => {
                 values.ends_with_null()
             }
             Self::Float(values) => values.ends_with_null(),
@@ -278,7 +278,7 @@ impl ColumnBuilder {
             Self::Short(values) => values.truncate(rows),
             Self::Char(values) => values.truncate(rows),
             Self::Int(values) => values.truncate(rows),
-            Self::Long(values) | Self::Instant { values, .. } | Self::Geohash { values, .. } => {
+            Self::Long(values) | Self::Timestamp { values, .. } | Self::Geohash { values, .. } => {
                 values.truncate(rows);
             }
             Self::Float(values) => values.truncate(rows),
@@ -306,7 +306,7 @@ impl ColumnBuilder {
             Self::Long(values) => values.primitive::<Int64Type>(),
             Self::Float(values) => values.primitive::<Float32Type>(),
             Self::Double(values) => values.primitive::<Float64Type>(),
-            Self::Instant { unit, values, .. } => match unit {
+            Self::Timestamp { unit, values, .. } => match unit {
                 TimestampUnit::Millis => values.primitive::<TimestampMillisecondType>(),
                 TimestampUnit::Micros => values.primitive::<TimestampMicrosecondType>(),
                 TimestampUnit::Nanos => values.primitive::<TimestampNanosecondType>(),

@@ -32,7 +32,7 @@ type Sink<'a> = &'a mut dyn FnMut(RecordBatch) -> EngineResult<()>;
 #[derive(Debug)]
 pub struct CsvReader {
     delimiter: u8,
-    most_line_bytes: usize,
+    max_line_bytes: usize,
     atomicity: CsvAtomicity,
     skip_extra_values: bool,
     line_fields: usize,
@@ -82,7 +82,7 @@ enum Designated {
 
 /// Outcome of a row.
 enum RowOutcome {
-    Taken,
+    Accepted,
     Dropped,
 }
 
@@ -104,9 +104,9 @@ impl CsvReader {
         }
         let designated_input = timestamp.and_then(|index| feeds.get(index).copied().flatten());
         inputs.sort_by_key(|input| {
-            (Some(input.reported) != designated_input, input.builder.takes_any_text())
+            (Some(input.reported) != designated_input, input.builder.accepts_any_text())
         });
-        let required = |input: &Input| input.required.is_some() && input.builder.takes_any_text();
+        let required = |input: &Input| input.required.is_some() && input.builder.accepts_any_text();
         let required_texts = (0..inputs.len()).filter(|&at| required(&inputs[at])).collect();
         for feed in feeds.iter_mut().flatten() {
             let reported = *feed;
@@ -119,7 +119,7 @@ impl CsvReader {
         };
         Ok(Self {
             delimiter: spec.delimiter,
-            most_line_bytes: spec.most_line_bytes,
+            max_line_bytes: spec.max_line_bytes,
             atomicity: spec.atomicity,
             skip_extra_values: spec.skip_extra_values,
             line_fields: spec.line_fields,
@@ -170,12 +170,12 @@ impl CsvReader {
         }
         self.fields = fields;
         self.carry.extend_from_slice(&bytes[at..]);
-        if self.carry.len() > self.most_line_bytes { Err(self.line_too_long()) } else { Ok(()) }
+        if self.carry.len() > self.max_line_bytes { Err(self.line_too_long()) } else { Ok(()) }
     }
 
     fn line_too_long(&self) -> EngineError {
-        let most = self.most_line_bytes;
-        let message = format!("line is longer than {most} bytes [http.text.line.limit={most}]");
+        let max = self.max_line_bytes;
+        let message = format!("line is longer than {max} bytes [http.text.line.limit={max}]");
         EngineError::new(ErrorCode::ResourceLimit, message).with_hint("see http.text.line.limit")
     }
 
@@ -243,7 +243,7 @@ impl CsvReader {
                 if at >= before {
                     break;
                 }
-            } else if copied < bytes.len() && carry.len() - at <= self.most_line_bytes {
+            } else if copied < bytes.len() && carry.len() - at <= self.max_line_bytes {
                 let step = TOP_UP_BYTES.max(carry.len() - at).min(bytes.len() - copied);
                 carry.extend_from_slice(&bytes[copied..copied + step]);
                 copied += step;
@@ -278,7 +278,7 @@ impl CsvReader {
         let line = self.lines;
         self.lines += 1;
         match self.take_row(record, fields, line)? {
-            RowOutcome::Taken => {
+            RowOutcome::Accepted => {
                 self.report.rows_imported += 1;
                 self.rows += 1;
                 self.bytes += record.len();
@@ -370,7 +370,7 @@ impl CsvReader {
                 return Ok(outcome);
             }
         }
-        Ok(RowOutcome::Taken)
+        Ok(RowOutcome::Accepted)
     }
 
     /// Handles a malformed value. Returns the outcome of the row; `None` if only the value is
@@ -392,7 +392,7 @@ impl CsvReader {
         match self.atomicity {
             CsvAtomicity::Abort => Err(bad_value(line, field)),
             CsvAtomicity::SkipCol if input.required.is_none() => {
-                let is_text = input.builder.takes_any_text();
+                let is_text = input.builder.accepts_any_text();
                 input.builder.append_null();
                 let problem = if is_text { BAD_TEXT } else { BAD_VALUE };
                 self.note(Some(field), problem.into()).map(|()| None)
@@ -438,7 +438,7 @@ impl CsvReader {
                 matches!(self.atomicity, CsvAtomicity::SkipCol) && input.required.is_none();
             let Some(field) = fields.get(input.field).filter(|_| !is_left_out) else { continue };
             let text = field.text(record, &mut self.scratch);
-            if !input.builder.takes_any_text() || std::str::from_utf8(text).is_ok() {
+            if !input.builder.accepts_any_text() || std::str::from_utf8(text).is_ok() {
                 continue;
             }
             let (reported, field) = (input.reported, input.field);
@@ -563,7 +563,7 @@ mod tests {
             atomicity: CsvAtomicity::SkipCol,
             skip_extra_values: false,
             line_fields: columns.len(),
-            most_line_bytes: crate::MAX_LINE_BYTES,
+            max_line_bytes: crate::MAX_LINE_BYTES,
             target: columns.iter().map(|(name, sql_type)| Field::new(*name, *sql_type)).collect(),
             timestamp: None,
         }
@@ -654,9 +654,9 @@ mod tests {
             spec.atomicity = CsvAtomicity::AbortLine;
             for (at, message) in expected.iter().enumerate() {
                 // Each of these lines ends the import if no other bad line precedes it.
-                let kept: Vec<&str> = text.split_inclusive('\n').collect();
-                let first: String = kept[..4].concat();
-                let rest: String = kept[4 + at..].concat();
+                let retained: Vec<&str> = text.split_inclusive('\n').collect();
+                let first: String = retained[..4].concat();
+                let rest: String = retained[4 + at..].concat();
                 let text = format!("{first}{rest}");
                 let error = read_in(&spec, &[text.as_bytes()]).unwrap_err();
                 let (_, problem) = message.split_once(' ').unwrap();
@@ -720,13 +720,13 @@ mod tests {
             spec.columns[index].required = true;
         }
         let text = "s,i,t,d\na,1,x,1.5\nb,,y,2\nc,3,,3\nd,bad,z,4\ne,5\nf,null,w,6\ng,7,v,x\n";
-        let taken = |last: &[&'static str]| [&["a|1|x|1.5"][..], last].concat();
+        let used = |last: &[&'static str]| [&["a|1|x|1.5"][..], last].concat();
         for (atomicity, last) in
             [(CsvAtomicity::SkipRow, &[][..]), (CsvAtomicity::SkipCol, &["g|7|v|-"])]
         {
             spec.atomicity = atomicity;
             let (rows, report) = read(&spec, text);
-            assert_eq!(rows, taken(last), "{atomicity:?}");
+            assert_eq!(rows, used(last), "{atomicity:?}");
             assert_eq!(report.rows_imported + report.rows_rejected, 7);
             assert_eq!(report.column_errors, [0, 3, 2, 1]);
         }

@@ -47,7 +47,7 @@ pub struct CsvSpec {
     /// Number of fields that a line may have.
     pub line_fields: usize,
     /// Maximum length of a line in bytes, including quotes and embedded line ends.
-    pub most_line_bytes: usize,
+    pub max_line_bytes: usize,
     /// Columns of the output batches; columns without an input field are null.
     pub target: Vec<Field>,
     /// Index of the designated timestamp in `target`. A row without a designated timestamp is

@@ -69,7 +69,7 @@ impl Input {
     /// exactly.
     #[inline]
     pub(crate) fn append(&mut self, text: &[u8], digits: &mut Vec<u8>) -> EngineResult<bool> {
-        if self.guessed && !keeps(self.sql_type, self.has_pattern, text) {
+        if self.guessed && !preserves_meaning(self.sql_type, self.has_pattern, text) {
             return Ok(false);
         }
         match self.mark {
@@ -99,7 +99,7 @@ impl Input {
         digits: &mut Vec<u8>,
     ) -> EngineResult<Option<Widened>> {
         let mut widened = None;
-        while !self.builder.takes_any_text() {
+        while !self.builder.accepts_any_text() {
             let fits = self.append(text, digits)?;
             self.builder.truncate(0);
             if fits {
@@ -153,7 +153,7 @@ fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>
 /// sign before many digits suggests a telephone number. A fraction may have too many digits for the
 /// type.
 #[inline]
-fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
+fn preserves_meaning(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     match sql_type {
         SqlType::Int | SqlType::Long => match text {
             [b'0', b'0'..=b'9', ..] | [b'-' | b'+', ..] => {

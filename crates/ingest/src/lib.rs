@@ -2,18 +2,18 @@
 //! to typed values.
 //!
 //! The CSV reader is configured with the full format (delimiter, header, columns, types), which
-//! `ts/ingest` detects in TypeScript. The reader does not know about tables: batches go to a sink,
-//! in the column order of the target.
+//! `ts/ingest` detects. The reader does not access tables: it passes batches to a sink, with
+//! columns in the order of the target.
 //!
-//! - `csv_reader` splits chunks into records and decides which rows to keep.
-//! - `input` is a column of the file and the type it needs.
+//! - `csv_reader` splits chunks into records and decides which rows to import.
+//! - `input` represents a column of the file and the type it needs.
 //! - `record` splits a record into fields.
 //! - `column` collects the values of one column.
-//! - `value_text` and `instant` parse single values.
+//! - `value_text` and `timestamps` parse single values.
 //! - `number_text` normalises localised numbers.
 //! - `symbol` interns strings.
 //! - `parameters` decodes the values of Bind messages, `copy` the data of COPY.
-//! - `rows` holds the rows of protocols that write several tables in one message.
+//! - `rows` collects the rows of protocols in which a message writes to several tables.
 //! - `line` parses the line protocol, `qwp` the columnar protocol.
 //! - `cast` assigns the values of these two protocols to columns of other types.
 
@@ -25,7 +25,6 @@ mod copy;
 mod csv_reader;
 mod csv_spec;
 mod input;
-mod instant;
 mod line;
 mod number_text;
 mod parameters;
@@ -35,6 +34,7 @@ mod rows;
 #[cfg(test)]
 mod shown_rows;
 mod symbol;
+mod timestamps;
 mod value_text;
 
 pub use column::absent_column;

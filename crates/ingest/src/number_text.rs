@@ -13,7 +13,7 @@ pub(crate) fn plain_number<'a>(text: &[u8], mark: u8, out: &'a mut Vec<u8>) -> O
     out.clear();
     let text = text.trim_ascii();
     let at = memchr(mark, text);
-    push_whole(&text[..at.unwrap_or(text.len())], mark, out)?;
+    push_integer(&text[..at.unwrap_or(text.len())], mark, out)?;
     if let Some(at) = at {
         let fraction = &text[at + 1..];
         if fraction.iter().any(|byte| matches!(byte, b'.' | b',')) {
@@ -27,7 +27,7 @@ pub(crate) fn plain_number<'a>(text: &[u8], mark: u8, out: &'a mut Vec<u8>) -> O
 
 /// Writes the digits before the decimal mark. All separators must be equal, and exactly three
 /// digits must follow each.
-fn push_whole(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
+fn push_integer(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
     let signed = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     out.extend_from_slice(&text[..signed]);
     let mut rest = &text[signed..];

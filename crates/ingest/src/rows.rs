@@ -69,7 +69,7 @@ pub(crate) struct Additions {
     /// Whether missing columns are added to an existing table.
     pub(crate) columns: bool,
     /// Maximum number of columns in a table.
-    pub(crate) most_columns: usize,
+    pub(crate) max_columns: usize,
 }
 
 /// The reason why a column cannot be added.
@@ -119,9 +119,9 @@ impl TableRows {
             ));
         }
         let Some(sql_type) = new_type().map_err(NotAdded::Refused)? else { return Ok(None) };
-        if self.table.columns.len() >= additions.most_columns {
-            let most = additions.most_columns;
-            return refused(format!("table '{table}' has too many columns [limit={most}]"));
+        if self.table.columns.len() >= additions.max_columns {
+            let max = additions.max_columns;
+            return refused(format!("table '{table}' has too many columns [limit={max}]"));
         }
         // In a new table, a column named `timestamp` is the designated timestamp.
         let is_time = !self.exists && same(name, TIMESTAMP);

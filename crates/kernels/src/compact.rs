@@ -6,11 +6,11 @@ use crate::Native;
 /// number, whole vectors are moved.
 const FEW: u32 = 12;
 
-/// Returns the values whose bits are set, in order. `kept` has one bit per value, least significant
+/// Returns the values whose bits are set, in order. `mask` has one bit per value, least significant
 /// bit first; bits past the last value are zero.
 #[must_use]
-pub fn compact<T: Native>(values: &[T], kept: &[u64]) -> Vec<T> {
-    let count: usize = kept.iter().map(|word| word.count_ones() as usize).sum();
+pub fn compact<T: Native>(values: &[T], mask: &[u64]) -> Vec<T> {
+    let count: usize = mask.iter().map(|word| word.count_ones() as usize).sum();
     let mut target = vec![T::default(); count];
     #[cfg(target_arch = "x86_64")]
     {
@@ -20,15 +20,15 @@ pub fn compact<T: Native>(values: &[T], kept: &[u64]) -> Vec<T> {
             match size_of::<T>() {
                 // SAFETY: this CPU has the instructions that the function is compiled for, and the
                 // values have the size that it moves.
-                8 => return unsafe { moved::eight_bytes(values, kept, target) },
+                8 => return unsafe { moved::eight_bytes(values, mask, target) },
                 // SAFETY: as above.
-                4 => return unsafe { moved::four_bytes(values, kept, target) },
+                4 => return unsafe { moved::four_bytes(values, mask, target) },
                 _ => {}
             }
         }
     }
     let mut at = 0;
-    for (chunk, &word) in values.chunks(64).zip(kept) {
+    for (chunk, &word) in values.chunks(64).zip(mask) {
         at += one_by_one(chunk, word, &mut target[at..]);
     }
     target
@@ -85,16 +85,16 @@ mod blended {
                 choose_by_one(word, set, target);
                 continue;
             }
-            for part in (0..64).step_by(lanes) {
+            for offset in (0..64).step_by(lanes) {
                 let chosen =
-                    if lanes == 4 { of_four(word >> part) } else { of_eight(word >> part) };
+                    if lanes == 4 { of_four(word >> offset) } else { of_eight(word >> offset) };
                 // SAFETY: both sides have 64 values; one vector is accessed at an offset that is a
                 // multiple of the vector length.
                 unsafe {
-                    let place = target.as_mut_ptr().add(part).cast();
-                    let set = _mm256_loadu_si256(set.as_ptr().add(part).cast());
-                    let unset = _mm256_loadu_si256(place);
-                    _mm256_storeu_si256(place, _mm256_blendv_epi8(unset, set, chosen));
+                    let position = target.as_mut_ptr().add(offset).cast();
+                    let set = _mm256_loadu_si256(set.as_ptr().add(offset).cast());
+                    let unset = _mm256_loadu_si256(position);
+                    _mm256_storeu_si256(position, _mm256_blendv_epi8(unset, set, chosen));
                 }
             }
         }
@@ -122,13 +122,13 @@ mod blended {
 fn one_by_one<T: Copy>(chunk: &[T], mut word: u64, target: &mut [T]) -> usize {
     let count = word.count_ones() as usize;
     if count == 64
-        && let (Some(all), Some(place)) = (chunk.first_chunk::<64>(), target.first_chunk_mut())
+        && let (Some(all), Some(position)) = (chunk.first_chunk::<64>(), target.first_chunk_mut())
     {
-        *place = *all;
+        *position = *all;
         return count;
     }
-    for place in &mut target[..count] {
-        *place = chunk[word.trailing_zeros() as usize];
+    for index in &mut target[..count] {
+        *index = chunk[word.trailing_zeros() as usize];
         word &= word - 1;
     }
     count
@@ -147,12 +147,12 @@ mod moved {
         let mut table = [[0; 8]; 16];
         let mut bits = 0;
         while bits < 16 {
-            let (mut place, mut lane) = (0, 0);
+            let (mut position, mut lane) = (0, 0);
             while lane < 4 {
                 if bits >> lane & 1 == 1 {
-                    table[bits][place] = 2 * lane as u32;
-                    table[bits][place + 1] = 2 * lane as u32 + 1;
-                    place += 2;
+                    table[bits][position] = 2 * lane as u32;
+                    table[bits][position + 1] = 2 * lane as u32 + 1;
+                    position += 2;
                 }
                 lane += 1;
             }
@@ -166,11 +166,11 @@ mod moved {
         let mut table = [[0; 8]; 256];
         let mut bits = 0;
         while bits < 256 {
-            let (mut place, mut lane) = (0, 0);
+            let (mut position, mut lane) = (0, 0);
             while lane < 8 {
                 if bits >> lane & 1 == 1 {
-                    table[bits][place] = lane as u32;
-                    place += 1;
+                    table[bits][position] = lane as u32;
+                    position += 1;
                 }
                 lane += 1;
             }
@@ -181,62 +181,62 @@ mod moved {
 
     /// Compacts values of eight bytes each.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) fn eight_bytes<T: Native>(values: &[T], kept: &[u64], mut target: Vec<T>) -> Vec<T> {
+    pub(super) fn eight_bytes<T: Native>(values: &[T], mask: &[u64], mut target: Vec<T>) -> Vec<T> {
         assert_eq!(size_of::<T>(), 8);
         let mut at = 0;
-        for (chunk, &word) in values.chunks(64).zip(kept) {
-            let room = &mut target[at..];
+        for (chunk, &word) in values.chunks(64).zip(mask) {
+            let target_rest = &mut target[at..];
             // A whole vector is stored, so the target needs space for it after the last selected
             // value.
-            let is_whole = chunk.len() == 64 && room.len() >= 64;
+            let is_whole = chunk.len() == 64 && target_rest.len() >= 64;
             if word.count_ones() <= FEW || word == u64::MAX || !is_whole {
-                at += one_by_one(chunk, word, room);
+                at += one_by_one(chunk, word, target_rest);
                 continue;
             }
-            let mut place = 0;
-            for part in 0..16 {
-                let bits = (word >> (4 * part)) as usize & 15;
+            let mut position = 0;
+            for offset in 0..16 {
+                let bits = (word >> (4 * offset)) as usize & 15;
                 // SAFETY: four of the chunk's 64 values are read at `4 * part`. The target has
                 // space for 64 values, and four are written at an offset of at most `4 * part`.
                 unsafe {
-                    let four = _mm256_loadu_si256(chunk.as_ptr().add(4 * part).cast());
+                    let four = _mm256_loadu_si256(chunk.as_ptr().add(4 * offset).cast());
                     let order = _mm256_loadu_si256(OF_FOUR[bits].as_ptr().cast());
                     let front = _mm256_permutevar8x32_epi32(four, order);
-                    _mm256_storeu_si256(room.as_mut_ptr().add(place).cast(), front);
+                    _mm256_storeu_si256(target_rest.as_mut_ptr().add(position).cast(), front);
                 }
-                place += bits.count_ones() as usize;
+                position += bits.count_ones() as usize;
             }
-            at += place;
+            at += position;
         }
         target
     }
 
     /// Compacts values of four bytes each.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) fn four_bytes<T: Native>(values: &[T], kept: &[u64], mut target: Vec<T>) -> Vec<T> {
+    pub(super) fn four_bytes<T: Native>(values: &[T], mask: &[u64], mut target: Vec<T>) -> Vec<T> {
         assert_eq!(size_of::<T>(), 4);
         let mut at = 0;
-        for (chunk, &word) in values.chunks(64).zip(kept) {
-            let room = &mut target[at..];
-            let is_whole = chunk.len() == 64 && room.len() >= 64;
+        for (chunk, &word) in values.chunks(64).zip(mask) {
+            let target_rest = &mut target[at..];
+            let is_whole = chunk.len() == 64 && target_rest.len() >= 64;
             if word.count_ones() <= FEW || word == u64::MAX || !is_whole {
-                at += one_by_one(chunk, word, room);
+                at += one_by_one(chunk, word, target_rest);
                 continue;
             }
-            let mut place = 0;
-            for part in 0..8 {
-                let bits = (word >> (8 * part)) as usize & 255;
+            let mut position = 0;
+            for offset in 0..8 {
+                let bits = (word >> (8 * offset)) as usize & 255;
                 // SAFETY: eight of the chunk's 64 values are read at `8 * part`. The target has
                 // space for 64 values, and eight are written at an offset of at most `8 * part`.
                 unsafe {
-                    let eight = _mm256_loadu_si256(chunk.as_ptr().add(8 * part).cast());
+                    let eight = _mm256_loadu_si256(chunk.as_ptr().add(8 * offset).cast());
                     let order = _mm256_loadu_si256(OF_EIGHT[bits].as_ptr().cast());
                     let front = _mm256_permutevar8x32_epi32(eight, order);
-                    _mm256_storeu_si256(room.as_mut_ptr().add(place).cast(), front);
+                    _mm256_storeu_si256(target_rest.as_mut_ptr().add(position).cast(), front);
                 }
-                place += bits.count_ones() as usize;
+                position += bits.count_ones() as usize;
             }
-            at += place;
+            at += position;
         }
         target
     }
@@ -256,11 +256,11 @@ mod tests {
         for round in 0..600 {
             let rows = random(1_000) as usize;
             let percent = [0, 1, 20, 50, 95, 100][round % 6];
-            let mut kept = vec![0_u64; rows.div_ceil(64)];
+            let mut mask = vec![0_u64; rows.div_ceil(64)];
             for row in 0..rows {
-                kept[row / 64] |= u64::from(random(100) < percent) << (row % 64);
+                mask[row / 64] |= u64::from(random(100) < percent) << (row % 64);
             }
-            let is_kept = |row: &usize| kept[row / 64] >> (row % 64) & 1 == 1;
+            let is_kept = |row: &usize| mask[row / 64] >> (row % 64) & 1 == 1;
             let rows: Vec<usize> = (0..rows).collect();
             let expected: Vec<usize> = rows.iter().copied().filter(is_kept).collect();
             macro_rules! same {

@@ -89,17 +89,17 @@ pub fn match_equal(
     right: &[i64],
     at: &mut EqualCursor,
     pairs: &mut EqualPairs,
-    most: usize,
+    max: usize,
     unmatched: bool,
 ) {
     let first = at.left + usize::from(at.paired);
-    while at.left < left.len() && (pairs.is_empty() || pairs.len() + BLOCK <= most) {
-        let room = most - pairs.len();
+    while at.left < left.len() && (pairs.is_empty() || pairs.len() + BLOCK <= max) {
+        let capacity = max - pairs.len();
         if !skip(left, right, at) {
             break;
         }
-        if at.done > 0 || !walk_block(left, right, at, pairs, room) {
-            walk_runs(left, right, at, pairs, room);
+        if at.done > 0 || !walk_block(left, right, at, pairs, capacity) {
+            walk_runs(left, right, at, pairs, capacity);
         }
     }
     if at.left >= left.len()
@@ -132,8 +132,8 @@ fn skip(left: &[i64], right: &[i64], at: &mut EqualCursor) -> bool {
 
 /// Returns the end of a block of at most `max` values that starts at `from`. Also returns whether
 /// the block, including the value after it, is strictly ascending.
-fn ascending(values: &[i64], from: usize, most: usize) -> (usize, bool) {
-    let end = values.len().min(from + most);
+fn ascending(values: &[i64], from: usize, max: usize) -> (usize, bool) {
+    let end = values.len().min(from + max);
     let seen = &values[from..values.len().min(end + 1)];
     // The loop does not exit early, so that it has no branches and is vectorised.
     let equal = seen
@@ -149,11 +149,11 @@ fn walk_block(
     right: &[i64],
     at: &mut EqualCursor,
     pairs: &mut EqualPairs,
-    room: usize,
+    capacity: usize,
 ) -> bool {
-    let most = BLOCK.min(room);
-    let (left_end, left_ascends) = ascending(left, at.left, most);
-    let (right_end, right_ascends) = ascending(right, at.right, most);
+    let max = BLOCK.min(capacity);
+    let (left_end, left_ascends) = ascending(left, at.left, max);
+    let (right_end, right_ascends) = ascending(right, at.right, max);
     if !left_ascends && !right_ascends {
         return false;
     }
@@ -163,8 +163,10 @@ fn walk_block(
     // After a pair, a side advances if its current row cannot equal the other side's next row.
     let (left_goes, right_goes) = (usize::from(right_ascends), usize::from(left_ascends));
     while let (Some(&left_value), Some(&right_value)) = (left.get(one), right.get(other)) {
-        let Some((place, beside)) = lefts.get_mut(found).zip(rights.get_mut(found)) else { break };
-        (*place, *beside) = ((at.left + one) as u32, (at.right + other) as u32);
+        let Some((position, beside)) = lefts.get_mut(found).zip(rights.get_mut(found)) else {
+            break;
+        };
+        (*position, *beside) = ((at.left + one) as u32, (at.right + other) as u32);
         let equal = usize::from(left_value == right_value);
         found += equal;
         one += usize::from(left_value < right_value) | (equal & left_goes);
@@ -183,9 +185,9 @@ fn walk_runs(
     right: &[i64],
     at: &mut EqualCursor,
     pairs: &mut EqualPairs,
-    room: usize,
+    capacity: usize,
 ) {
-    let full = pairs.len() + room;
+    let full = pairs.len() + capacity;
     let end = left.len().min(at.left + BLOCK);
     while at.left < end && pairs.len() < full {
         let value = left[at.left];

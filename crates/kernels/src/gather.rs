@@ -2,7 +2,7 @@
 
 /// Consecutive rows of one of several sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
+pub struct SourceRange {
     /// Index of the source.
     pub source: usize,
     /// First row.
@@ -17,36 +17,36 @@ const AT_ONCE: usize = 16;
 
 /// Concatenates the values of all ranges. Panics if a range is out of bounds.
 #[must_use]
-pub fn gather<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
+pub fn gather<T: Copy>(sources: &[&[T]], ranges: &[SourceRange]) -> Vec<T> {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f")]
-        fn avx512<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
-            portable(sources, stretches)
+        fn avx512<T: Copy>(sources: &[&[T]], ranges: &[SourceRange]) -> Vec<T> {
+            portable(sources, ranges)
         }
         #[target_feature(enable = "avx2")]
-        fn avx2<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
-            portable(sources, stretches)
+        fn avx2<T: Copy>(sources: &[&[T]], ranges: &[SourceRange]) -> Vec<T> {
+            portable(sources, ranges)
         }
         if std::arch::is_x86_feature_detected!("avx512f") {
             // SAFETY: this CPU has the instructions that the function is compiled for.
-            return unsafe { avx512(sources, stretches) };
+            return unsafe { avx512(sources, ranges) };
         }
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: as above.
-            return unsafe { avx2(sources, stretches) };
+            return unsafe { avx2(sources, ranges) };
         }
     }
-    portable(sources, stretches)
+    portable(sources, ranges)
 }
 
 // Inlined, so that it is compiled for the vector width of each caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-fn portable<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
-    let rows = stretches.iter().map(|stretch| stretch.len).sum::<usize>();
+fn portable<T: Copy>(sources: &[&[T]], ranges: &[SourceRange]) -> Vec<T> {
+    let rows = ranges.iter().map(|range| range.len).sum::<usize>();
     let mut target: Vec<T> = Vec::with_capacity(rows + AT_ONCE);
-    for &Stretch { source, start, len } in stretches {
+    for &SourceRange { source, start, len } in ranges {
         let values = &sources[source][start..];
         match values.first_chunk::<AT_ONCE>() {
             Some(first) if len <= AT_ONCE => {
@@ -74,18 +74,18 @@ mod tests {
         for _ in 0..500 {
             let sources: Vec<Vec<u32>> =
                 (0..3).map(|_| (0..=random(60)).map(|_| random(1_000) as u32).collect()).collect();
-            let stretches: Vec<Stretch> = (0..random(20))
+            let ranges: Vec<SourceRange> = (0..random(20))
                 .map(|_| {
                     let source = random(3);
                     let start = random(sources[source].len() + 1);
-                    Stretch { source, start, len: random(sources[source].len() - start + 1) }
+                    SourceRange { source, start, len: random(sources[source].len() - start + 1) }
                 })
                 .collect();
-            let values = |s: &Stretch| sources[s.source][s.start..s.start + s.len].to_vec();
-            let expected: Vec<u32> = stretches.iter().flat_map(values).collect();
+            let values = |s: &SourceRange| sources[s.source][s.start..s.start + s.len].to_vec();
+            let expected: Vec<u32> = ranges.iter().flat_map(values).collect();
             let slices: Vec<&[u32]> = sources.iter().map(Vec::as_slice).collect();
-            assert_eq!(gather(&slices, &stretches), expected);
-            assert_eq!(portable(&slices, &stretches), expected);
+            assert_eq!(gather(&slices, &ranges), expected);
+            assert_eq!(portable(&slices, &ranges), expected);
         }
     }
 }

@@ -111,10 +111,10 @@ mod gathered {
 
 /// Writes each value's distance from `min`, truncated to 32 bits. Returns the bitwise OR of all
 /// distances: if a power of two exceeds it, it exceeds every distance.
-pub fn distances<T: Native>(values: &[T], least: i64, distances: &mut [i32]) -> u64 {
+pub fn distances<T: Native>(values: &[T], min: i64, distances: &mut [i32]) -> u64 {
     let mut bits = 0;
     for (value, distance) in values.iter().zip(distances) {
-        let far = value.to_i64().wrapping_sub(least);
+        let far = value.to_i64().wrapping_sub(min);
         bits |= far as u64;
         *distance = far as i32;
     }

@@ -29,8 +29,8 @@ pub fn pick_latest(
 /// unchanged.
 pub fn note_last_rows(codes: &[i32], validity: Option<Validity<'_>>, last: &mut [u32]) {
     let mut note = |row: usize, code: i32| {
-        if let Some(place) = last.get_mut(code as u32 as usize) {
-            *place = row as u32;
+        if let Some(position) = last.get_mut(code as u32 as usize) {
+            *position = row as u32;
         }
     };
     match validity {

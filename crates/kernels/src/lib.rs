@@ -29,7 +29,7 @@ pub use aggregate::{maximum, minimum, sum_float, sum_integer};
 pub use asof::{Cursor, NO_MATCH, RightChunk, UNKNOWN, match_keyed, match_unkeyed, pack, unpack};
 pub use compact::{choose, compact};
 pub use equal::{EqualCursor, EqualPairs, NO_ROW, match_equal};
-pub use gather::{Stretch, gather};
+pub use gather::{SourceRange, gather};
 pub use keyed::{
     GroupSink, assign_groups, count_by, distances, last_by, maximum_by, minimum_by, sum_float_by,
     sum_integer_by,
@@ -45,7 +45,7 @@ pub use range_tree::{
 };
 pub use search::{run_end, upper_bound};
 pub use validity::Validity;
-pub use views::{Case, append_views, is_long_view, recase_view, view_len, view_of, view_piece};
+pub use views::{Case, append_views, is_long_view, recase_view, subview, view_len, view_of};
 pub use window::{
     ExtremeState, Pick, PickState, Reach, Rows, SumState, frame_extremes, frame_picks, frame_sums,
 };

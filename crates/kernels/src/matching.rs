@@ -55,9 +55,9 @@ fn word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn narrow_word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
-    let (parts, rest) = chunk.as_chunks::<8>();
+    let (chunks, rest) = chunk.as_chunks::<8>();
     let mut lanes = [0; 8];
-    for (part, values) in parts.iter().enumerate() {
+    for (part, values) in chunks.iter().enumerate() {
         for (bit, (lane, &value)) in lanes.iter_mut().zip(values).enumerate() {
             *lane |= u64::from(test(value)) << (8 * part + bit);
         }
@@ -65,7 +65,7 @@ fn narrow_word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
     let known = lanes.iter().fold(0, |word, lane| word | lane);
     match rest {
         [] => known,
-        _ => known | word(rest, test) << (8 * parts.len()),
+        _ => known | word(rest, test) << (8 * chunks.len()),
     }
 }
 
@@ -95,13 +95,13 @@ fn matching_few(codes: &[i32], table: [u32; 8]) -> Vec<u64> {
         fn avx2(codes: &[i32], table: [u32; 8], bit: impl Fn(i32) -> bool) -> Vec<u64> {
             let table = looked_up::load(&table);
             words(codes, |chunk| {
-                let (parts, rest) = chunk.as_chunks::<8>();
+                let (chunks, rest) = chunk.as_chunks::<8>();
                 let mut word = 0;
-                for (part, codes) in parts.iter().enumerate() {
+                for (part, codes) in chunks.iter().enumerate() {
                     word |= u64::from(looked_up::eight(table, codes)) << (8 * part);
                 }
-                for (place, &code) in rest.iter().enumerate() {
-                    word |= u64::from(bit(code)) << (8 * parts.len() + place);
+                for (position, &code) in rest.iter().enumerate() {
+                    word |= u64::from(bit(code)) << (8 * chunks.len() + position);
                 }
                 word
             })

@@ -51,24 +51,24 @@ impl NumberTable {
         &mut self,
         numbers: &[u64],
         validity: Option<Validity<'_>>,
-        places: &mut Vec<u32>,
+        key_numbers: &mut Vec<u32>,
         new_rows: &mut Vec<u32>,
     ) {
-        places.reserve(numbers.len());
+        key_numbers.reserve(numbers.len());
         for (row, &number) in numbers.iter().enumerate() {
             let known = self.keys.len();
-            let place = match validity {
-                Some(validity) if !validity.is_valid(row) => self.place_of_null(),
-                _ => self.place(number),
+            let key_number = match validity {
+                Some(validity) if !validity.is_valid(row) => self.null_number(),
+                _ => self.number(number),
             };
             if self.keys.len() > known {
                 new_rows.push(row as u32);
             }
-            places.push(place);
+            key_numbers.push(key_number);
         }
     }
 
-    fn place_of_null(&mut self) -> u32 {
+    fn null_number(&mut self) -> u32 {
         let next = self.keys.len() as u32;
         *self.null.get_or_insert_with(|| {
             self.keys.push(0);
@@ -77,13 +77,16 @@ impl NumberTable {
     }
 
     #[inline]
-    fn place(&mut self, number: u64) -> u32 {
+    fn number(&mut self, number: u64) -> u32 {
         let mut slot = self.slot(number);
         loop {
             match self.slots[slot] {
                 EMPTY => break,
-                place if self.keys[place as usize] == number && self.null != Some(place) => {
-                    return place;
+                key_number
+                    if self.keys[key_number as usize] == number
+                        && self.null != Some(key_number) =>
+                {
+                    return key_number;
                 }
                 _ => slot = (slot + 1) & (self.slots.len() - 1),
             }
@@ -107,15 +110,15 @@ impl NumberTable {
     #[cold]
     fn grow(&mut self) {
         self.slots = vec![EMPTY; 4 * self.slots.len()];
-        for place in 0..self.keys.len() as u32 {
-            if self.null == Some(place) {
+        for key_number in 0..self.keys.len() as u32 {
+            if self.null == Some(key_number) {
                 continue;
             }
-            let mut slot = self.slot(self.keys[place as usize]);
+            let mut slot = self.slot(self.keys[key_number as usize]);
             while self.slots[slot] != EMPTY {
                 slot = (slot + 1) & (self.slots.len() - 1);
             }
-            self.slots[slot] = place;
+            self.slots[slot] = key_number;
         }
     }
 }

@@ -59,7 +59,7 @@ fn range_trees_match_a_naive_loop() {
         let len = rng.random_range(0..2_000);
         let longs: Vec<i64> = (0..len).map(|_| rng.random_range(-999..999)).collect();
         let doubles: Vec<f64> = longs.iter().map(|&value| value as f64).collect();
-        let (sums, least) = (
+        let (sums, lowest) = (
             RangeTree::<SumOfDoubles>::new(doubles.clone()),
             RangeTree::<LeastDouble>::new(doubles.clone()),
         );
@@ -70,7 +70,7 @@ fn range_trees_match_a_naive_loop() {
             // The doubles are integers, so their sums are exact in any order.
             assert_eq!(sums.over(start, end), doubles[start..end].iter().sum::<f64>());
             let min = doubles[start..end].iter().copied().fold(f64::INFINITY, f64::min);
-            assert_eq!(least.over(start, end), min);
+            assert_eq!(lowest.over(start, end), min);
             let max = longs[start..end].iter().copied().max().unwrap_or(i64::MIN);
             assert_eq!(greatest.over(start, end), max);
         }
@@ -195,10 +195,10 @@ fn asof_matches_a_linear_scan() {
         let (mut cursor, mut before) = (Cursor::default(), NO_MATCH);
         let (mut keyed_cursor, mut last) = (Cursor::default(), vec![NO_MATCH; 5]);
         let split = rng.random_range(0..=left_len);
-        for part in [0..split, split..left_len] {
-            let ts = &left[part.clone()];
+        for rows in [0..split, split..left_len] {
+            let ts = &left[rows.clone()];
             match_unkeyed(ts, &chunks, &mut cursor, &mut before, strict, &mut plain);
-            let (keys, last) = (&left_keys[part], &mut last);
+            let (keys, last) = (&left_keys[rows], &mut last);
             let never = |_: &mut [u64], _| unreachable!();
             match_keyed(ts, keys, &chunks, &mut keyed_cursor, last, strict, &mut keyed, never);
         }
@@ -267,7 +267,7 @@ fn numbers_are_indexed_in_order_of_first_appearance() {
         let different = [1, 5, 3_000, u64::MAX][round % 4];
         let mut table = NumberTable::new(rng.random());
         let (mut known, mut expected) = (std::collections::HashMap::new(), vec![]);
-        let (mut places, mut new_rows) = (vec![], vec![]);
+        let (mut key_numbers, mut new_rows) = (vec![], vec![]);
         for _ in 0..rng.random_range(1..4) {
             let numbers: Vec<u64> = (0..rng.random_range(0..3_000))
                 .map(|_| rng.random_range(0..=different) << rng.random_range(0..3))
@@ -284,14 +284,14 @@ fn numbers_are_indexed_in_order_of_first_appearance() {
                 }));
             }
             new_rows.clear();
-            table.assign(&numbers, validity, &mut places, &mut new_rows);
+            table.assign(&numbers, validity, &mut key_numbers, &mut new_rows);
             assert_eq!(new_rows, first);
         }
-        assert_eq!(places, expected);
+        assert_eq!(key_numbers, expected);
         assert_eq!(table.keys().len(), known.len());
         assert_eq!(table.null(), known.get(&None).copied());
-        for (number, &place) in &known {
-            assert_eq!(table.keys()[place as usize], number.unwrap_or(0));
+        for (number, &key_number) in &known {
+            assert_eq!(table.keys()[key_number as usize], number.unwrap_or(0));
         }
     }
 }
@@ -300,14 +300,14 @@ fn numbers_are_indexed_in_order_of_first_appearance() {
 fn distances_returns_the_bitwise_or_of_all_distances() {
     let mut rng = random();
     for _ in 0..300 {
-        let least = [i64::MIN, -5, 0, i64::MAX - 40][rng.random_range(0..4)];
-        let most = [1, 30, 1 << 20, u64::MAX][rng.random_range(0..4)];
+        let min = [i64::MIN, -5, 0, i64::MAX - 40][rng.random_range(0..4)];
+        let max = [1, 30, 1 << 20, u64::MAX][rng.random_range(0..4)];
         let values: Vec<i64> = (0..rng.random_range(0..100))
-            .map(|_| least.wrapping_add_unsigned(rng.random_range(0..=most)))
+            .map(|_| min.wrapping_add_unsigned(rng.random_range(0..=max)))
             .collect();
         let mut distances = vec![0; values.len()];
-        let bits = crate::distances(&values, least, &mut distances);
-        let far = |value: &i64| value.wrapping_sub(least) as u64;
+        let bits = crate::distances(&values, min, &mut distances);
+        let far = |value: &i64| value.wrapping_sub(min) as u64;
         assert_eq!(bits, values.iter().map(far).fold(0, |bits, far| bits | far));
         assert!(values.iter().zip(&distances).all(|(value, own)| far(value) as u32 == *own as u32));
     }
@@ -333,33 +333,33 @@ fn match_equal_returns_the_pairs_of_a_nested_loop() {
             values
         };
         let (left, right) = (side(), side());
-        let (most, unmatched) = ([1, 7, 1_500, 5_000][rng.random_range(0..4)], rng.random());
-        let mut wanted = vec![];
+        let (max, unmatched) = ([1, 7, 1_500, 5_000][rng.random_range(0..4)], rng.random());
+        let mut expected = vec![];
         for (row, value) in left.iter().enumerate() {
             let own = right.partition_point(|other| other < value)
                 ..right.partition_point(|other| other <= value);
-            wanted.extend(own.clone().map(|other| (row as u32, other as u32)));
+            expected.extend(own.clone().map(|other| (row as u32, other as u32)));
             if own.is_empty() && unmatched {
-                wanted.push((row as u32, NO_ROW));
+                expected.push((row as u32, NO_ROW));
             }
         }
         // The left side is split into chunks, possibly between equal values.
-        let piece = [1, 3, 1_000, 10_000][rng.random_range(0..4)];
+        let length = [1, 3, 1_000, 10_000][rng.random_range(0..4)];
         let (mut at, mut pairs) = (EqualCursor::default(), EqualPairs::default());
         let (mut all, mut before) = (vec![], 0);
-        for own in left.chunks(piece) {
+        for own in left.chunks(length) {
             at.restart_left();
             while at.left < own.len() {
                 pairs.clear();
-                match_equal(own, &right, &mut at, &mut pairs, most, unmatched);
+                match_equal(own, &right, &mut at, &mut pairs, max, unmatched);
                 let rows = pairs.left.iter().map(|row| row + before);
-                assert!(pairs.right.iter().filter(|&&row| row != NO_ROW).count() <= most);
+                assert!(pairs.right.iter().filter(|&&row| row != NO_ROW).count() <= max);
                 all.extend(rows.zip(pairs.right.iter().copied()));
             }
             before += own.len() as u32;
         }
         found += all.len();
-        assert_eq!(all, wanted);
+        assert_eq!(all, expected);
     }
     assert!(found > 10_000, "{found}");
 }

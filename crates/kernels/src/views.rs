@@ -89,7 +89,7 @@ fn recase_bytes(bytes: u128, case: Case) -> u128 {
 /// string. `body` is the buffer of a long string; a long result refers to the same buffer.
 #[inline]
 #[must_use]
-pub fn view_piece(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
+pub fn subview(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
     if from + len <= if is_long_view(view) { 4 } else { INLINE } {
         let bytes = (view >> 32) >> (8 * from) & low_bytes(len);
         return len as u128 | bytes << 32;
@@ -107,15 +107,15 @@ pub fn view_piece(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
 /// exceeds 12 bytes, the views are invalid.
 #[inline]
 pub fn append_views(texts: &mut [u128], more: impl Fn(usize) -> u128) -> u32 {
-    let mut longest = 0;
+    let mut max = 0;
     for (row, text) in texts.iter_mut().enumerate() {
         let more = more(row);
         let len = (*text as u32).saturating_add(more as u32);
-        longest = longest.max(len);
+        max = max.max(len);
         let bytes = (more & !LENGTH).wrapping_shl((*text as u32).wrapping_mul(8));
         *text = (*text & !LENGTH) | bytes | u128::from(len);
     }
-    longest
+    max
 }
 
 #[cfg(test)]
@@ -150,9 +150,9 @@ mod tests {
             assert_eq!(text_of(view, &buffers), text);
 
             let from = rng.random_range(0..=len);
-            let piece = rng.random_range(0..=len - from);
-            let found = view_piece(view, &body, from, piece);
-            assert_eq!(text_of(found, &buffers), text[from..from + piece]);
+            let length = rng.random_range(0..=len - from);
+            let found = subview(view, &body, from, length);
+            assert_eq!(text_of(found, &buffers), text[from..from + length]);
 
             let other = [vec![0; before + 7], text.to_ascii_lowercase()].concat();
             let found = recase_view(view, Case::Lower, 7);
@@ -177,13 +177,13 @@ mod tests {
             };
             let (first, second, third) = (some(), some(), some());
             let mut views: Vec<u128> = vec![0; rows];
-            let mut longest = 0;
-            for part in [&first, &second, &third] {
-                longest = longest.max(append_views(&mut views, |row| view_of(&part[row], 0, 0)));
+            let mut max = 0;
+            for chunk in [&first, &second, &third] {
+                max = max.max(append_views(&mut views, |row| view_of(&chunk[row], 0, 0)));
             }
             let texts: Vec<Vec<u8>> =
                 (0..rows).map(|row| [&*first[row], &second[row], &third[row]].concat()).collect();
-            assert_eq!(longest as usize, texts.iter().map(Vec::len).max().unwrap_or(0));
+            assert_eq!(max as usize, texts.iter().map(Vec::len).max().unwrap_or(0));
             for (text, &view) in texts.iter().zip(&views).filter(|(text, _)| text.len() <= 12) {
                 assert_eq!(text_of(view, &[]), *text);
             }

@@ -38,9 +38,9 @@ impl Rows<'_> {
     /// Calls `step` with each row's index, its partition's state, and whether it has a value.
     #[inline]
     fn walk<S: Default>(&self, states: &mut Vec<S>, mut step: impl FnMut(usize, &mut S, bool)) {
-        let most = self.partitions.iter().max().map_or(0, |&last| last as usize);
-        if states.len() <= most {
-            states.resize_with(most + 1, S::default);
+        let max = self.partitions.iter().max().map_or(0, |&last| last as usize);
+        if states.len() <= max {
+            states.resize_with(max + 1, S::default);
         }
         for row in 0..self.count {
             let partition = self.partitions.get(row).map_or(0, |&partition| partition as usize);
@@ -52,7 +52,7 @@ impl Rows<'_> {
     /// Returns the position of a row in its partition: its timestamp, or its row number, counted in
     /// `passed`.
     #[inline]
-    fn place(&self, row: usize, passed: &mut i64) -> i64 {
+    fn position(&self, row: usize, passed: &mut i64) -> i64 {
         *passed += 1;
         self.times.map_or(*passed, |times| times[row])
     }
@@ -76,8 +76,8 @@ impl<T: Copy> Queue<T> {
     /// Returns the next value that enters the frame of the row at `at`.
     #[inline]
     fn enter(&mut self, at: i64, reach: Reach) -> Option<T> {
-        let &(place, value) = self.values.get(self.entered)?;
-        if place > at.saturating_sub(reach.to) {
+        let &(position, value) = self.values.get(self.entered)?;
+        if position > at.saturating_sub(reach.to) {
             return None;
         }
         self.entered += 1;
@@ -87,8 +87,8 @@ impl<T: Copy> Queue<T> {
     /// Returns the next value that leaves the frame of the row at `at`.
     #[inline]
     fn leave(&mut self, at: i64, reach: Reach) -> Option<T> {
-        let &(place, value) = self.values.front()?;
-        if self.entered == 0 || place >= at.saturating_sub(reach.from?) {
+        let &(position, value) = self.values.front()?;
+        if self.entered == 0 || position >= at.saturating_sub(reach.from?) {
             return None;
         }
         self.drop_front();
@@ -228,7 +228,7 @@ fn frame_sums_by_row(
                 state.sum += values[row];
             }
         } else {
-            let at = rows.place(row, &mut state.passed);
+            let at = rows.position(row, &mut state.passed);
             slide_sum(state, at, valid.then(|| values[row]), reach);
         }
         sums.push(state.sum());
@@ -297,12 +297,12 @@ pub fn frame_extremes<T: PartialOrd + Copy>(
 ) {
     let beats = |one: T, other: T| if greatest { one >= other } else { one <= other };
     rows.walk(states, |row, state, valid| {
-        let at = rows.place(row, &mut state.passed);
+        let at = rows.position(row, &mut state.passed);
         if valid {
             state.ahead.values.push_back((at, values[row]));
         }
-        while let Some(&(place, value)) = state.ahead.values.front() {
-            if place > at.saturating_sub(reach.to) {
+        while let Some(&(position, value)) = state.ahead.values.front() {
+            if position > at.saturating_sub(reach.to) {
                 break;
             }
             state.ahead.values.pop_front();
@@ -312,11 +312,11 @@ pub fn frame_extremes<T: PartialOrd + Copy>(
             // If the frame starts at the first row, no value leaves it, so only the best value is
             // needed.
             if reach.from.is_some() || state.best.is_empty() {
-                state.best.push_back((place, value));
+                state.best.push_back((position, value));
             }
         }
         if let Some(from) = reach.from {
-            while state.best.front().is_some_and(|&(place, _)| place < at.saturating_sub(from)) {
+            while state.best.front().is_some_and(|&(index, _)| index < at.saturating_sub(from)) {
                 state.best.pop_front();
             }
         }
@@ -364,7 +364,7 @@ impl PickState {
 
     /// Sets the state that results after the last row of `rows`, which must cover the look-back
     /// distance.
-    pub fn stand_after(&mut self, rows: std::ops::Range<u64>) {
+    pub fn resume_after(&mut self, rows: std::ops::Range<u64>) {
         self.queue.values.clear();
         self.queue.values.extend(rows.map(|row| (0, row)));
     }
@@ -398,7 +398,7 @@ pub fn frame_picks(
             found.push(step_back(&mut state.queue.values, number, valid, distance));
             return;
         }
-        let at = rows.place(row, &mut state.passed);
+        let at = rows.position(row, &mut state.passed);
         let queue = &mut state.queue;
         if valid {
             queue.values.push_back((at, number));
@@ -409,11 +409,11 @@ pub fn frame_picks(
             }
             // In a frame that starts at the first row, rows that can no longer be picked are
             // dropped.
-            let kept = match pick {
+            let retained = match pick {
                 Pick::Nth(n) => n,
                 _ => 1,
             };
-            if queue.entered > kept {
+            if queue.entered > retained {
                 if pick == Pick::Last {
                     queue.drop_front();
                 } else {
@@ -537,8 +537,8 @@ mod tests {
         cases(|case, first, second| {
             let values: Vec<f64> = case.values.iter().map(|&value| value as f64).collect();
             let (mut states, mut sums, mut counts) = (vec![], vec![], vec![]);
-            for part in [first, second] {
-                let (rows, values) = (case.rows(part.clone()), &values[part]);
+            for half in [first, second] {
+                let (rows, values) = (case.rows(half.clone()), &values[half]);
                 let (states, out) = (&mut states, (&mut sums, &mut counts));
                 frame_sums(rows, values, case.reach, states, out.0, out.1);
             }
@@ -555,8 +555,8 @@ mod tests {
         cases(|case, first, second| {
             for greatest in [false, true] {
                 let (mut states, mut found) = (vec![], vec![]);
-                for part in [first.clone(), second.clone()] {
-                    let (rows, values) = (case.rows(part.clone()), &case.values[part]);
+                for half in [first.clone(), second.clone()] {
+                    let (rows, values) = (case.rows(half.clone()), &case.values[half]);
                     let out = (&mut states, &mut found);
                     frame_extremes(rows, values, case.reach, greatest, out.0, out.1);
                 }
@@ -573,17 +573,17 @@ mod tests {
         cases(|case, first, second| {
             for pick in [Pick::First, Pick::Last, Pick::Nth(2), Pick::Back(1), Pick::Back(3)] {
                 let (mut states, mut found) = (vec![], vec![]);
-                for part in [first.clone(), second.clone()] {
-                    let start = part.start as u64;
+                for rows in [first.clone(), second.clone()] {
+                    let start = rows.start as u64;
                     let out = (&mut states, &mut found);
-                    frame_picks(case.rows(part), start, case.reach, pick, out.0, out.1);
+                    frame_picks(case.rows(rows), start, case.reach, pick, out.0, out.1);
                 }
                 for (row, found) in found.iter().enumerate() {
                     let frame = case.frame(row);
                     let own = |other: &usize| case.partitions[*other] == case.partitions[row];
                     let before: Vec<usize> =
                         (0..row).filter(own).filter(|row| case.valid[*row]).collect();
-                    let wanted = match pick {
+                    let expected = match pick {
                         Pick::First => frame.first(),
                         Pick::Last => frame.last(),
                         Pick::Nth(n) => frame.get(n - 1),
@@ -591,7 +591,7 @@ mod tests {
                             before.len().checked_sub(n).and_then(|index| before.get(index))
                         }
                     };
-                    assert_eq!(*found, wanted.map(|&row| row as u64), "{pick:?} {row}");
+                    assert_eq!(*found, expected.map(|&row| row as u64), "{pick:?} {row}");
                 }
             }
         });

@@ -13,12 +13,12 @@ use tidemark_storage::{
 use tidemark_types::{Field, SqlType};
 
 use crate::access::Access;
+use crate::bind_requests::BindRequests;
 use crate::binder::state::conditions::Conditions;
 use crate::binder::statements::insert_values::InsertTemplate;
 use crate::binder::statements::returning::Returning;
-use crate::drawn::Drawn;
 use crate::parameter_type::ParameterType;
-use crate::questions::Questions;
+use crate::sequence_values::SequenceValues;
 
 /// A query.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ pub struct BoundInsert {
     /// Accesses for permission checks.
     pub accesses: Vec<Access>,
     /// The sequence values generated for the rows, available once the rows are computed.
-    pub drawn: Drawn,
+    pub sequence_values: SequenceValues,
 }
 
 /// CREATE TABLE.
@@ -316,7 +316,7 @@ pub enum BoundStatement {
     /// CREATE, ALTER and REFRESH MATERIALIZED VIEW, CREATE and ALTER LIVE VIEW.
     Incremental(BoundIncremental),
     /// The information that is required before the statement can be bound.
-    Asking(Questions),
+    Asking(BindRequests),
     /// An empty statement.
     Empty,
 }

@@ -8,16 +8,16 @@ use datafusion::catalog::TableProvider;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::ScalarUDF;
-use tidemark_border::{DrawnNumber, Setting, Shared, TextAsk, TextFormat, TextShape};
+use tidemark_border::{SequenceValue, Setting, Shared, TextFormat, TextFormatRequest, TextShape};
 use tidemark_catalog::Owner;
 use tidemark_storage::{PinnedSnapshot, Snapshot, TableDefaults, TableId};
 use tidemark_types::{EngineResult, Field, ParameterValue};
 
 use crate::access::Access;
 use crate::answering::AnsweringViews;
-use crate::drawn::Drawn;
+use crate::bind_requests::BindRequests;
 use crate::parameter_type::ParameterType;
-use crate::questions::Questions;
+use crate::sequence_values::SequenceValues;
 use crate::visibility::{Lists, Visibility};
 
 /// A source of rows outside the tables, which the engine opens for the binder.
@@ -75,7 +75,7 @@ pub enum TextRows {
     /// The rows, if the schema is known.
     Table(ExternalTable),
     /// The files whose schema is unknown.
-    Unknown(TextAsk),
+    Unknown(TextFormatRequest),
 }
 
 /// Sources that can be described only with I/O. The binder itself opens no files.
@@ -114,7 +114,7 @@ pub trait ExternalSources: Send + Sync {
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64>;
 
     /// Runs a query during binding and returns at most `max` values of its first column, in order.
-    fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>>;
+    fn values(&self, plan: &LogicalPlan, max: usize) -> EngineResult<Vec<ScalarValue>>;
 }
 
 /// Progress of a view since the database was opened; most fields concern live views only.
@@ -125,11 +125,11 @@ pub struct ViewProgress {
     /// Current error of the view's refreshes, if any.
     pub failure: Option<String>,
     /// Upper bound for the bytes that the saved function states use.
-    pub kept_bytes: i64,
+    pub state_bytes: i64,
     /// Microseconds since the view's refreshes started to fail; 0 if they succeed.
     pub stalled_micros: i64,
     /// Number of saved states from which a repair can resume after late rows.
-    pub kept_states: i64,
+    pub saved_states: i64,
     /// Rows written by repairs that started from the first row, or from the earliest row that the
     /// functions read.
     pub repaired_rows: i64,
@@ -169,12 +169,12 @@ pub struct LiveSettings {
     /// Whether live views can be created.
     pub is_enabled: bool,
     /// Maximum duration that IN MEMORY accepts, in microseconds.
-    pub longest_micros: i64,
+    pub max_in_memory_micros: i64,
 }
 
 impl Default for LiveSettings {
     fn default() -> Self {
-        Self { is_enabled: true, longest_micros: 3_600_000_000 }
+        Self { is_enabled: true, max_in_memory_micros: 3_600_000_000 }
     }
 }
 
@@ -227,15 +227,15 @@ pub struct BindContext {
     /// The users, groups and permissions that the statement lists.
     pub lists: Lists,
     /// Sequence values generated in the session, in order.
-    pub numbers: Shared<Vec<DrawnNumber>>,
+    pub numbers: Shared<Vec<SequenceValue>>,
     /// Collects the sequence values that the statement generates.
-    pub drawn: Drawn,
+    pub sequence_values: SequenceValues,
     /// Answers to permission requests by request key; `None` if permissions cannot be requested.
     pub answers: Option<HashMap<String, bool>>,
     /// Schemas of text files, by request key.
     pub texts: Shared<HashMap<String, TextShape>>,
     /// Requests for information that the binder needs before it can finish.
-    pub asks: Arc<Mutex<Questions>>,
+    pub requests: Arc<Mutex<BindRequests>>,
     /// Materialized views that can answer queries over their base tables; `None` disables the
     /// rewrite.
     pub answering: Option<Arc<AnsweringViews>>,
@@ -260,7 +260,7 @@ impl BindContext {
     }
 
     /// Sequence values generated in the session.
-    pub(crate) fn drawn_numbers(&self) -> &[DrawnNumber] {
+    pub(crate) fn session_sequence_values(&self) -> &[SequenceValue] {
         self.is_volatile.store(true, Ordering::Relaxed);
         &self.numbers
     }
@@ -283,20 +283,20 @@ impl BindContext {
     }
 
     /// Requests the permissions that are not yet known.
-    pub(crate) fn ask(&self, accesses: Vec<Access>) {
-        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn request_permissions(&self, accesses: Vec<Access>) {
+        let mut asks = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         asks.accesses.extend(accesses);
     }
 
     /// Requests the schema of text files.
-    pub(crate) fn ask_text(&self, ask: TextAsk) {
-        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn request_text_schema(&self, ask: TextFormatRequest) {
+        let mut asks = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         asks.texts.push(ask);
     }
 
     /// The pending requests; `None` if no request is pending.
-    pub(crate) fn asked(&self) -> Option<Questions> {
-        let asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn pending_requests(&self) -> Option<BindRequests> {
+        let asks = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         (!asks.is_empty()).then(|| asks.clone())
     }
 

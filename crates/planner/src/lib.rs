@@ -16,16 +16,17 @@
 
 mod access;
 mod answering;
+mod bind_requests;
 mod binder;
 mod bound;
 mod context;
-mod drawn;
 mod parameter_type;
-mod questions;
+mod sequence_values;
 mod visibility;
 
 pub use access::Access;
 pub use answering::AnsweringViews;
+pub use bind_requests::BindRequests;
 pub use binder::Planner;
 pub use binder::expressions::restriction::Restriction;
 pub use binder::state::conditions::Conditions;
@@ -45,7 +46,6 @@ pub use context::{
     Action, BindContext, ExternalSources, ExternalTable, FileRoot, ListedFile, LiveRepair,
     LiveSettings, TextRequest, TextRows, ViewProgress,
 };
-pub use drawn::Drawn;
 pub use parameter_type::ParameterType;
-pub use questions::Questions;
+pub use sequence_values::SequenceValues;
 pub use visibility::{Lists, Visibility};

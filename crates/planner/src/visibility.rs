@@ -43,14 +43,14 @@ impl Visibility {
 
     /// Whether the user may read all of the table or view, which views and definitions require.
     #[must_use]
-    pub fn reads_whole(&self, table: &str) -> bool {
+    pub fn reads_all(&self, table: &str) -> bool {
         let Some(tables) = &self.reads else { return true };
         tables.get(&identifier::fold(table)).is_some_and(Option::is_none)
     }
 
     /// Whether the user sees all columns, including future ones.
     #[must_use]
-    pub fn sees_whole(&self, table: &str) -> bool {
+    pub fn sees_all(&self, table: &str) -> bool {
         let Some(tables) = &self.tables else { return true };
         tables.get(&identifier::fold(table)).is_some_and(Option::is_none)
     }

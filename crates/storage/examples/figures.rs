@@ -39,22 +39,22 @@ fn main() {
     };
     let rows: usize = value("--rows").and_then(|rows| rows.parse().ok()).unwrap_or(20_000_000);
     let parent = value("--root").map_or_else(std::env::temp_dir, PathBuf::from);
-    let wanted = |what: &str| {
+    let required = |what: &str| {
         let named =
             |argument: &String| !argument.starts_with("--") && argument.parse::<u64>().is_err();
         let first = arguments.first().filter(|first| named(first));
         first.is_none_or(|first| first == what)
     };
-    if wanted("append") || wanted("scan") {
+    if required("append") || required("scan") {
         let (root, [seconds, _]) = append(&parent, rows, 0.0);
-        if wanted("append") {
+        if required("append") {
             println!("append, in order: {:.2} M rows/s", rows as f64 / seconds / 1e6);
         }
-        if wanted("scan") {
+        if required("scan") {
             scan(root.path());
         }
     }
-    if wanted("late") {
+    if required("late") {
         // Alternates the two variants, so that both see the same load from other processes.
         let mut ratios: [Vec<f64>; 2] = Default::default();
         for _ in 0..5 {
@@ -70,13 +70,13 @@ fn main() {
             ratios[0][2], ratios[1][2]
         );
     }
-    if wanted("commits") {
+    if required("commits") {
         commits(&parent);
     }
-    if wanted("memory") {
+    if required("memory") {
         memory(&parent, rows);
     }
-    if wanted("open") {
+    if required("open") {
         open_many(&parent);
     }
 }
@@ -213,12 +213,12 @@ fn append(parent: &Path, rows: usize, late: f64) -> (TempDir, [f64; 2]) {
 /// Measures how many bytes per second this number of threads reads from memory.
 fn memory_bandwidth(threads: usize) -> f64 {
     let words: Vec<u64> = (0..32 << 20).collect();
-    let part = words.len() / threads;
+    let chunk = words.len() / threads;
     let mut best = 0.0_f64;
     for _ in 0..5 {
         let start = Instant::now();
         thread::scope(|scope| {
-            for words in words.chunks(part) {
+            for words in words.chunks(chunk) {
                 scope.spawn(move || black_box(words.iter().fold(0_u64, |a, b| a.wrapping_add(*b))));
             }
         });
@@ -266,15 +266,15 @@ fn scan(root: &Path) {
 
 /// Sums in independent lanes, so that memory bandwidth is the bottleneck and not addition latency.
 fn sum(values: &[f64]) -> f64 {
-    let mut lanes = [0.0; 16];
+    let mut queue = [0.0; 16];
     let chunks = values.chunks_exact(16);
     let rest: f64 = chunks.remainder().iter().sum();
     for chunk in chunks {
-        for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane += value;
+        for (task, value) in queue.iter_mut().zip(chunk) {
+            *task += value;
         }
     }
-    rest + lanes.iter().sum::<f64>()
+    rest + queue.iter().sum::<f64>()
 }
 
 /// Sync time of the disk that the performance goals assume. Slower disks are not delayed further.

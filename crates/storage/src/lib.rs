@@ -46,18 +46,18 @@ pub use mutation::delete::Delete;
 pub use mutation::retire::PartitionAction;
 pub use mutation::update::Update;
 pub use options::{CommitMode, PlantedFault, StorageOptions, Verify};
-pub use recovery::backup::{BACKUP_FOLDER, restore_if_asked};
+pub use recovery::backup::{BACKUP_FOLDER, restore_if_requested};
 pub use recovery::check::check_root;
-pub use recovery::skip::LostPart;
+pub use recovery::skip::LostData;
 
 pub use segment::key_rows::LastRow;
 pub use segment::zone::{Bounds, Zone};
 pub use snapshot::Snapshot;
 pub use snapshot::{PinnedSnapshot, RecordsVersion};
-pub use state::touched::{Touched, TouchedStretch};
+pub use state::touched::{Touched, TouchedRange};
 pub use storage::Storage;
 pub use storage::changes::{AddedRows, NextChange};
-pub use storage::hold::WriteHold;
+pub use storage::write_lock::WriteLock;
 pub use table::damage::Damage;
 pub use table::pending::PendingRows;
 pub use table::schema::{

@@ -17,8 +17,8 @@ pub(crate) fn check_columns(
     options: &StorageOptions,
 ) -> EngineResult<()> {
     refuse(columns > options.max_columns, || {
-        let most = options.max_columns;
-        format!("table '{table}' has {columns} columns: at most {most} columns are allowed")
+        let max = options.max_columns;
+        format!("table '{table}' has {columns} columns: at most {max} columns are allowed")
     })
 }
 
@@ -30,17 +30,17 @@ pub(crate) fn check_cells(
 ) -> EngineResult<()> {
     let name = &column.name;
     if let SqlType::DoubleArray(_) = column.sql_type {
-        let (longest, most) = (longest_array(cells)?, options.max_array_elements);
-        return refuse(longest > most, || {
+        let (max_len, max) = (max_array_len(cells)?, options.max_array_elements);
+        return refuse(max_len > max, || {
             format!(
-                "column '{name}': array has {longest} elements: at most {most} elements are \
+                "column '{name}': array has {max_len} elements: at most {max} elements are \
                  allowed"
             )
         });
     }
-    let (longest, most) = (longest_cell(cells), options.max_cell_bytes);
-    refuse(longest > most, || {
-        format!("column '{name}': value has {longest} bytes: at most {most} bytes are allowed")
+    let (max_len, max) = (max_cell_bytes(cells), options.max_cell_bytes);
+    refuse(max_len > max, || {
+        format!("column '{name}': value has {max_len} bytes: at most {max} bytes are allowed")
     })
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn refuse(is_over: bool, message: impl FnOnce() -> String) -> EngineR
 }
 
 /// Number of elements in the longest array.
-fn longest_array(cells: &ArrayRef) -> EngineResult<usize> {
+fn max_array_len(cells: &ArrayRef) -> EngineResult<usize> {
     let arrays = DoubleArrays::new(cells.as_ref())
         .ok_or_else(|| EngineError::internal("expected a column of arrays"))?;
     let lengths = (0..arrays.len()).filter_map(|row| Some(arrays.get(row)?.values.len()));
@@ -58,7 +58,7 @@ fn longest_array(cells: &ArrayRef) -> EngineResult<usize> {
 }
 
 /// Returns the length of the longest string or BINARY value in bytes; 0 for other types.
-fn longest_cell(cells: &ArrayRef) -> usize {
+fn max_cell_bytes(cells: &ArrayRef) -> usize {
     let between = |offsets: &[i64]| offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
     match cells.data_type() {
         // The low 32 bits of a view are its length.
@@ -78,7 +78,7 @@ fn longest_cell(cells: &ArrayRef) -> usize {
         }
         DataType::Dictionary(..) => cells
             .as_dictionary_opt::<Int32Type>()
-            .map_or(0, |dictionary| longest_cell(dictionary.values())),
+            .map_or(0, |dictionary| max_cell_bytes(dictionary.values())),
         _ => 0,
     }
 }

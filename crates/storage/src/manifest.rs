@@ -9,7 +9,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs};
 
 use crate::disk::Disk;
-use crate::disk::file::{StoredFile, read_known, sync_dir, write_whole};
+use crate::disk::file::{StoredFile, read_known, sync_dir, write_new};
 use crate::disk::layout::{
     CURRENT, CURRENT_TMP, DB, MANIFEST_MAGIC, damaged, manifest, manifest_number, symbols_name,
     table_dir,
@@ -25,7 +25,7 @@ use crate::table::symbols::{SymbolDictionary, SymbolFile};
 use crate::table::{PartitionMap, TableSnapshot};
 
 const TABLE: u8 = 1;
-const TABLE_GONE: u8 = 2;
+const TABLE_DROPPED: u8 = 2;
 const PARTITION: u8 = 3;
 const PUT_RECORD: u8 = 4;
 const DELETE_RECORD: u8 = 5;
@@ -52,7 +52,7 @@ pub(crate) struct Manifested {
     /// All segment and dictionary files have smaller numbers.
     pub(crate) next_file: u64,
     /// Files that only the previous generation needs, relative to the tables' directory.
-    pub(crate) kept: Vec<String>,
+    pub(crate) retained_files: Vec<String>,
 }
 
 /// The current manifest and the previous one. If a file of the current manifest is damaged, the
@@ -66,7 +66,7 @@ pub(crate) struct Generations {
     pub(crate) previous: Option<Previous>,
     next_number: u64,
     /// Number of retained generations: 1 or 2.
-    keep: u32,
+    generations: u32,
 }
 
 /// The previous generation.
@@ -75,7 +75,7 @@ pub(crate) struct Previous {
     pub(crate) chain: Vec<u64>,
     pub(crate) first_log: u64,
     /// The manifest's content, needed to write an edit based on it.
-    said: Option<Manifested>,
+    content: Option<Manifested>,
 }
 
 impl Previous {
@@ -89,7 +89,7 @@ impl Generations {
     pub(crate) fn fresh(keep: u32) -> Self {
         let snapshot = Snapshot { next_table: 1, ..Snapshot::default() };
         let current = Manifested { snapshot, first_log: 1, next_file: 1, ..Manifested::default() };
-        Self { current, previous: None, next_number: 1, keep: keep.clamp(1, 2) }
+        Self { current, previous: None, next_number: 1, generations: keep.clamp(1, 2) }
     }
 
     /// The log file in which replay of the oldest generation starts.
@@ -101,7 +101,7 @@ impl Generations {
     /// Whether a manifest belongs to a retained generation.
     pub(crate) fn needs(&self, number: u64) -> bool {
         let previous = self.previous.iter().flat_map(|previous| &previous.chain);
-        self.current.chain.iter().chain(previous).any(|kept| *kept == number)
+        self.current.chain.iter().chain(previous).any(|retained| *retained == number)
     }
 
     /// The newest manifest of each generation.
@@ -112,10 +112,10 @@ impl Generations {
 
     /// The parent of the next manifest, if that is an edit.
     fn parent(&self) -> Option<&Manifested> {
-        let parent = if self.keep == 1 {
+        let parent = if self.generations == 1 {
             Some(&self.current)
         } else {
-            self.previous.as_ref().and_then(|previous| previous.said.as_ref())
+            self.previous.as_ref().and_then(|previous| previous.content.as_ref())
         };
         parent.filter(|parent| {
             (1..=MAX_EDITS).contains(&parent.chain.len())
@@ -123,27 +123,33 @@ impl Generations {
         })
     }
 
-    /// Writes the next manifest and the pointer to it. Both are durable, but not yet in force.
-    /// `kept` lists files that the new manifest does not name and the current one needs; `None` if
-    /// the current one cannot serve as a fallback and is removed.
+    /// Writes the next manifest and the pointer to it. Both are durable, but not active yet.
+    /// `retained_files` lists files that the current manifest needs and the new one does not list.
+    /// It is `None` if the current manifest cannot serve as a fallback and is removed.
     pub(crate) fn write_next(
         &self,
         vfs: &dyn Vfs,
         snapshot: Snapshot,
         symbol_files: &SymbolFiles,
         (first_log, next_file): (u64, u64),
-        kept: Option<Vec<String>>,
+        retained: Option<Vec<String>>,
     ) -> EngineResult<NextManifest> {
         let number = self.next_number;
         let parent = self.parent();
         let none = Snapshot::default();
         let old = parent.map_or(&none, |parent| &parent.snapshot);
         let mut body = encode_body(old, &snapshot, symbol_files)?;
-        let keeps = self.keep > 1 && !self.current.chain.is_empty() && kept.is_some();
-        let kept = kept.unwrap_or_default();
-        let mut next = Manifested { snapshot, first_log, next_file, kept, ..Manifested::default() };
+        let keeps = self.generations > 1 && !self.current.chain.is_empty() && retained.is_some();
+        let retained = retained.unwrap_or_default();
+        let mut next = Manifested {
+            snapshot,
+            first_log,
+            next_file,
+            retained_files: retained,
+            ..Manifested::default()
+        };
         if keeps {
-            encode_previous(&self.current, &next.kept, &mut body);
+            encode_previous(&self.current, &next.retained_files, &mut body);
         }
         let mut out = Encoder { bytes: MANIFEST_MAGIC.to_vec() };
         out.u64(number);
@@ -154,7 +160,7 @@ impl Generations {
         out.u64(next_file);
         out.blob(&body.bytes);
         out.u32(crc32c::crc32c(&out.bytes));
-        write_whole(vfs, &manifest(number), &out.bytes)?;
+        write_new(vfs, &manifest(number), &out.bytes)?;
         // The manifest's name is durable before the pointer is written, and the pointer's content
         // before it is renamed.
         write_pointer(vfs, number)?;
@@ -164,21 +170,21 @@ impl Generations {
             None => (out.bytes.len(), 0),
             Some(parent) => (parent.base_bytes, parent.edit_bytes + out.bytes.len()),
         };
-        Ok(NextManifest { manifested: next, keeps })
+        Ok(NextManifest { manifested: next, keeps_previous: keeps })
     }
 
     /// Makes the next manifest current. After an error, it is unknown which manifest is current.
     /// Returns the numbers of manifests that no generation needs any longer.
     pub(crate) fn switch(&mut self, vfs: &dyn Vfs, next: NextManifest) -> EngineResult<Vec<u64>> {
         use_pointer(vfs)?;
-        let NextManifest { manifested: next, keeps } = next;
+        let NextManifest { manifested: next, keeps_previous: keeps } = next;
         let previous = self.previous.take().map(|previous| previous.chain).unwrap_or_default();
         let old = std::mem::replace(&mut self.current, next);
         let mut known = previous;
         known.extend(&old.chain);
         if keeps {
             let (chain, first_log) = (old.chain.clone(), old.first_log);
-            self.previous = Some(Previous { chain, first_log, said: Some(old) });
+            self.previous = Some(Previous { chain, first_log, content: Some(old) });
         }
         self.next_number += 1;
         known.retain(|number| !self.needs(*number));
@@ -186,15 +192,15 @@ impl Generations {
     }
 }
 
-fn encode_previous(previous: &Manifested, kept: &[String], out: &mut Encoder) {
+fn encode_previous(previous: &Manifested, retained: &[String], out: &mut Encoder) {
     out.u8(PREVIOUS);
     out.u64(previous.first_log);
     out.u32(previous.chain.len() as u32);
     for number in &previous.chain {
         out.u64(*number);
     }
-    out.u32(kept.len() as u32);
-    for file in kept {
+    out.u32(retained.len() as u32);
+    for file in retained {
         out.text(file);
     }
 }
@@ -202,7 +208,7 @@ fn encode_previous(previous: &Manifested, kept: &[String], out: &mut Encoder) {
 fn write_pointer(vfs: &dyn Vfs, number: u64) -> EngineResult<()> {
     let line = format!("manifest.{number}");
     let line = format!("{line} {:08x}\n", crc32c::crc32c(line.as_bytes()));
-    write_whole(vfs, CURRENT_TMP, line.as_bytes())?;
+    write_new(vfs, CURRENT_TMP, line.as_bytes())?;
     sync_dir(vfs, DB)
 }
 
@@ -216,7 +222,7 @@ fn use_pointer(vfs: &dyn Vfs) -> EngineResult<()> {
 pub(crate) struct NextManifest {
     manifested: Manifested,
     /// Whether the current manifest is retained as the previous generation.
-    keeps: bool,
+    keeps_previous: bool,
 }
 
 /// The generations found at start.
@@ -239,7 +245,8 @@ pub(crate) fn load(
     let next_number = numbers.last().copied().unwrap_or(0) + 1;
     let ready = |(current, previous): (Manifested, Option<Previous>), fallen_back| {
         let previous = previous.filter(|previous| keep > 1 && previous.is_there(&numbers));
-        let generations = Generations { current, previous, next_number, keep: keep.clamp(1, 2) };
+        let generations =
+            Generations { current, previous, next_number, generations: keep.clamp(1, 2) };
         Loaded { generations, fallen_back }
     };
     let error = match read_current(vfs.system()).and_then(|number| load_chain(vfs, number)) {
@@ -352,7 +359,7 @@ fn read_one(
     loaded.first_log = input.u64()?;
     loaded.snapshot.next_table = input.u64()?;
     loaded.next_file = input.u64()?;
-    loaded.kept.clear();
+    loaded.retained_files.clear();
     let mut previous = None;
     let mut body = Decoder::new(input.blob()?);
     while !body.is_empty() {
@@ -361,9 +368,9 @@ fn read_one(
                 let first_log = body.u64()?;
                 let chain = (0..body.u32()?).map(|_| body.u64()).collect::<Result<_, _>>()?;
                 for _ in 0..body.u32()? {
-                    loaded.kept.push(body.text()?.to_owned());
+                    loaded.retained_files.push(body.text()?.to_owned());
                 }
-                previous = Some(Previous { chain, first_log, said: None });
+                previous = Some(Previous { chain, first_log, content: None });
             }
             kind => read_entry(vfs, &mut loaded.snapshot, kind, &mut body)?,
         }
@@ -378,7 +385,7 @@ fn encode_body(
 ) -> EngineResult<Encoder> {
     let mut out = Encoder::default();
     for (id, _) in old.tables.iter().filter(|(id, _)| new.tables.get(id).is_none()) {
-        out.u8(TABLE_GONE);
+        out.u8(TABLE_DROPPED);
         out.u64(*id);
     }
     for (id, table) in new.tables.iter() {
@@ -490,7 +497,7 @@ fn read_entry(
 ) -> EngineResult<()> {
     match kind {
         TABLE => read_table(vfs, snapshot, input)?,
-        TABLE_GONE => {
+        TABLE_DROPPED => {
             let id = input.u64()?;
             if let Some(table) = snapshot.tables.remove(&id) {
                 remove_name(snapshot, table.schema());
@@ -529,12 +536,12 @@ fn read_partition(
     let mut table = Arc::unwrap_or_clone(table);
     let partition = Partition::new(segments, Vec::new(), 0);
     let new_rows = partition.rows();
-    let place = if kind == DETACHED { &mut table.detached } else { &mut table.cold };
-    let place = Arc::make_mut(place);
+    let partitions = if kind == DETACHED { &mut table.detached } else { &mut table.cold };
+    let partitions = Arc::make_mut(partitions);
     let old = if partition.segments.is_empty() {
-        place.remove(&floor)
+        partitions.remove(&floor)
     } else {
-        place.insert(floor, Arc::new(partition))
+        partitions.insert(floor, Arc::new(partition))
     };
     if kind == PARTITION {
         table.rows += new_rows;

@@ -13,7 +13,7 @@ const SLOW_DOWN: Duration = Duration::from_millis(200);
 /// Maximum time a write waits at the high mark before it is refused.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Polling interval of a waiting write.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Memory pressure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,13 +101,13 @@ impl Memory {
             if pressure == Pressure::None {
                 return Ok(());
             }
-            let most = if pressure == Pressure::High { PATIENCE } else { SLOW_DOWN };
+            let max = if pressure == Pressure::High { PATIENCE } else { SLOW_DOWN };
             let waited = began.get_or_insert_with(Instant::now).elapsed();
-            if !self.may_wait || waited >= most {
+            if !self.may_wait || waited >= max {
                 return if pressure == Pressure::Low { Ok(()) } else { Err(self.refusal()) };
             }
             make_room();
-            self.relieved.wait_for(&mut self.lock.lock(), LOOK_AGAIN);
+            self.relieved.wait_for(&mut self.lock.lock(), POLL_INTERVAL);
         }
     }
 
@@ -146,14 +146,14 @@ mod tests {
         let error = memory.admit(|| ()).unwrap_err();
         assert_eq!(error.code, ErrorCode::OutOfMemory);
         assert!(error.retryable && error.message.starts_with("memory is full: 0 MiB of rows"));
-        let asked = Cell::new(0);
+        let requested = Cell::new(0);
         let make_room = || {
-            asked.set(asked.get() + 1);
+            requested.set(requested.get() + 1);
             memory.remove(90);
         };
         memory.admit(make_room).unwrap();
         assert_eq!(
-            (asked.get(), memory.unwritten()),
+            (requested.get(), memory.unwritten()),
             (1, 10),
             "the write is accepted once memory is free"
         );

@@ -133,7 +133,7 @@ pub struct PinnedSnapshot {
     /// Microseconds since a newer snapshot replaced it.
     pub age_micros: i64,
     /// Bytes of files that the newest snapshot no longer needs.
-    pub held_bytes: u64,
+    pub retained_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl Pins {
 }
 
 /// Bytes of the files that `old` reads and `new` does not.
-fn held_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
+fn retained_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
     let mut bytes = 0;
     for table in old.tables() {
         let same = new.tables.get(&table.schema().id);
@@ -189,8 +189,8 @@ fn held_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
         }
         let known = same.map_or_else(Vec::new, |same| files(same));
         let known: HashSet<String> = known.into_iter().map(|(path, _)| path).collect();
-        let gone = files(table).into_iter().filter(|(path, _)| !known.contains(path));
-        bytes += gone.map(|(_, len)| len).sum::<u64>();
+        let removed = files(table).into_iter().filter(|(path, _)| !known.contains(path));
+        bytes += removed.map(|(_, len)| len).sum::<u64>();
     }
     bytes
 }
@@ -198,7 +198,7 @@ fn held_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
 /// Path and length of every segment file of a table.
 fn files(table: &TableSnapshot) -> Vec<(String, u64)> {
     let mut files = Vec::new();
-    for partition in table.kept_partitions() {
+    for partition in table.all_partitions() {
         let segments = partition.segments.iter();
         files.extend(
             segments.map(|segment| (segment.file.path().to_owned(), segment.meta.file_len)),
@@ -224,7 +224,7 @@ impl Snapshot {
                 published_micros: pin.published_micros,
                 readers,
                 age_micros: now_micros().saturating_sub(pin.superseded_micros).max(0),
-                held_bytes: held_bytes(&snapshot, self),
+                retained_bytes: retained_bytes(&snapshot, self),
             })
         });
         let mut pinned: Vec<_> = older.collect();
@@ -239,7 +239,7 @@ impl Snapshot {
                 published_micros,
                 readers,
                 age_micros,
-                held_bytes,
+                retained_bytes: held_bytes,
             });
         }
         pinned

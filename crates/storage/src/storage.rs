@@ -6,10 +6,10 @@
 
 pub(crate) mod changes;
 mod durable;
-pub(crate) mod hold;
+mod free_space;
 mod open;
 pub(crate) mod rewrite;
-mod room;
+pub(crate) mod write_lock;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,14 +33,14 @@ use crate::log::{Group, Log};
 use crate::manifest::Generations;
 use crate::memory::{Memory, Pressure};
 use crate::mutation::change::{Change, CommitReceipt};
-use crate::mutation::hold::Holds;
 use crate::mutation::prepare::{Prepared, frees, prepare};
+use crate::mutation::write_locks::WriteLocks;
 use crate::options::{CommitMode, PlantedFault, StorageOptions};
 use crate::recovery::listing::list_logs;
 use crate::segment::{Segment, parquet_file};
 use crate::snapshot::Snapshot;
 use crate::state::apply::{apply, check_limits};
-use crate::state::context::{ApplyContext, Owed};
+use crate::state::context::{ApplyContext, PendingRewrites};
 use crate::state::materialized::refuse_foreign_rows;
 use crate::state::op::Op;
 use crate::state::recent::RecentCommits;
@@ -61,11 +61,11 @@ struct Writer {
     /// manifest may still list them.
     removed: Vec<(u64, Arc<StoredFile>)>,
     /// Files that only the previous generation needs.
-    kept: Vec<Arc<StoredFile>>,
+    retained_files: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     unsynced: Vec<Arc<Segment>>,
     /// Data that the next checkpoint must rewrite.
-    owed: Owed,
+    pending_rewrites: PendingRewrites,
 }
 
 /// Tables and records of a database in one root directory. Shared by all threads.
@@ -81,7 +81,7 @@ pub struct Storage {
     generations: Mutex<Generations>,
     next_table: AtomicU64,
     next_file: AtomicU64,
-    holds: Holds,
+    write_locks: WriteLocks,
     /// Error with which all writes are refused permanently, if any.
     refused: Mutex<Option<EngineError>>,
     /// Error with which writes are refused until a checkpoint succeeds, if any.
@@ -94,7 +94,7 @@ pub struct Storage {
     space: Space,
     memory: Memory,
     /// Whether some files are needed only by the previous generation.
-    holds_older: AtomicBool,
+    has_older_files: AtomicBool,
     /// Changes to followed tables by the latest commits; updated before the commits are visible in
     /// a snapshot.
     recent: Mutex<RecentCommits>,
@@ -111,14 +111,14 @@ pub(crate) struct LogPosition {
 /// Requests to the background thread.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
-    pub(crate) wanted: Mutex<Wanted>,
+    pub(crate) requests: Mutex<BackgroundRequests>,
     pub(crate) wake: Condvar,
     /// Status of its work, by kind.
     pub(crate) reports: Mutex<BTreeMap<&'static str, WorkReport>>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct BackgroundRequests {
     pub(crate) checkpoint: bool,
     /// Time since which a checkpoint would free disk space; `None` if it would free none.
     pub(crate) frees: Option<Instant>,
@@ -171,8 +171,8 @@ impl Storage {
         &self.background
     }
 
-    pub(crate) fn holds(&self) -> &Holds {
-        &self.holds
+    pub(crate) fn write_locks(&self) -> &WriteLocks {
+        &self.write_locks
     }
 
     /// Reserves a unique table identifier, to create a table and append to it in one commit.
@@ -189,7 +189,10 @@ impl Storage {
     }
 
     /// Commits on behalf of the holder of a table's write lock, without waiting for that lock.
-    pub(crate) fn commit_past_holds(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
+    pub(crate) fn commit_as_lock_holder(
+        &self,
+        changes: Vec<Change>,
+    ) -> EngineResult<CommitReceipt> {
         let prepared = self.prepare(changes)?;
         self.refuse_growth(&prepared)?;
         self.commit_now(prepared)
@@ -213,7 +216,7 @@ impl Storage {
     /// Waits until the transaction may be committed, or refuses it. Logs nothing.
     pub(crate) fn admit(&self, work: &[Prepared]) -> EngineResult<()> {
         let tables: Vec<TableId> = work.iter().filter_map(Prepared::table).collect();
-        self.holds.wait(&tables);
+        self.write_locks.wait(&tables);
         self.refuse_growth(work)
     }
 
@@ -239,8 +242,8 @@ impl Storage {
     }
 
     /// Sets the maximum bytes of decoded Parquet columns that the process caches.
-    pub fn set_decoded_bytes(&self, most: u64) {
-        parquet_file::set_decoded_bytes(most);
+    pub fn set_decoded_bytes(&self, max: u64) {
+        parquet_file::set_decoded_bytes(max);
     }
 
     /// Drops partitions that have expired by the clock, under their time to live or a storage
@@ -250,7 +253,7 @@ impl Storage {
         for table in self.snapshot().tables() {
             let (floors, id) =
                 (crate::mutation::retire::expired(table, by_clock), table.schema().id);
-            if !floors.is_empty() && !self.holds.is_held(id) {
+            if !floors.is_empty() && !self.write_locks.is_locked(id) {
                 let action = crate::mutation::retire::PartitionAction::Drop;
                 self.commit(vec![Change::Partitions { table: id, action, floors }])?;
             }
@@ -271,8 +274,8 @@ impl Storage {
     }
 
     /// Fails if writing this many bytes would leave too little disk space.
-    pub(crate) fn refuse_beyond(&self, bytes: u64) -> EngineResult<()> {
-        self.space.refuse_beyond(self.vfs.system(), bytes)
+    pub(crate) fn check_free_space(&self, bytes: u64) -> EngineResult<()> {
+        self.space.check_free(self.vfs.system(), bytes)
     }
 
     /// Runs `work` while no checkpoint runs.
@@ -309,13 +312,13 @@ impl Storage {
         let mut working = Snapshot::clone(&self.snapshot());
         let mut group = Group::new(working.lsn + 1);
         let (mut removed, mut unsynced) = (Vec::new(), Vec::new());
-        let (mut written, mut refused) = (Vec::new(), Vec::new());
-        let (mut any_frees, mut owed, mut steps) = (false, Owed::default(), Vec::new());
+        let (mut any_frees, mut written, mut refused) = (false, Vec::new(), Vec::new());
+        let (mut rewrites, mut steps) = (PendingRewrites::default(), Vec::new());
         while group.len() < GROUP_BYTES {
             let Some(ticket) = self.waiting.take() else { break };
             let mut attempt = working.clone();
             attempt.lsn += 1;
-            let marks = (removed.len(), unsynced.len(), owed, steps.len());
+            let marks = (removed.len(), unsynced.len(), rewrites, steps.len());
             let mut context = ApplyContext {
                 vfs: &self.vfs,
                 lsn: attempt.lsn,
@@ -323,7 +326,7 @@ impl Storage {
                 run_rows: self.options.run_rows,
                 removed: &mut removed,
                 unsynced: &mut unsynced,
-                owed: &mut owed,
+                pending_rewrites: &mut rewrites,
                 steps: &mut steps,
             };
             let work = ticket.take_work();
@@ -340,7 +343,7 @@ impl Storage {
                 Err(error) => {
                     removed.truncate(marks.0);
                     unsynced.truncate(marks.1);
-                    owed = marks.2;
+                    rewrites = marks.2;
                     steps.truncate(marks.3);
                     refused.push((ticket, error));
                 }
@@ -353,8 +356,8 @@ impl Storage {
                 working.epoch += 1;
                 let lsn = working.lsn;
                 let removed: Vec<_> = removed.into_iter().map(|file| (lsn, file)).collect();
-                self.owe(writer, owed);
-                if !removed.is_empty() || writer.owed.is_much() {
+                self.add_rewrites(writer, rewrites);
+                if !removed.is_empty() || writer.pending_rewrites.is_much() {
                     self.note_freed();
                 }
                 self.recent.lock().add(steps);
@@ -394,10 +397,10 @@ impl Storage {
             let op = resolve(attempt, change)?;
             encode_op(&op, out, forget)?;
             tables.extend(op.table());
-            let owed = context.owed.rewrite_bytes;
+            let rewrites = context.pending_rewrites.rewrite_bytes;
             apply(attempt, &op, context)?;
-            if context.owed.rewrite_bytes > owed {
-                self.refuse_beyond(context.owed.rewrite_bytes)?;
+            if context.pending_rewrites.rewrite_bytes > rewrites {
+                self.check_free_space(context.pending_rewrites.rewrite_bytes)?;
             }
             if let Op::ReplaceSchema(schema) = &op {
                 self.note_shrinks([schema.id]);
@@ -434,19 +437,19 @@ impl Storage {
         if !self.options.background {
             return;
         }
-        let most = self.space.most_log(self.vfs.system(), self.options.checkpoint_log_bytes);
-        let due = writer.log.bytes_since_checkpoint >= most;
+        let max = self.space.max_log_bytes(self.vfs.system(), self.options.checkpoint_log_bytes);
+        let due = writer.log.bytes_since_checkpoint >= max;
         if flush || due {
-            let mut wanted = self.background.wanted.lock();
-            wanted.flush |= flush;
-            wanted.checkpoint |= due;
+            let mut requests = self.background.requests.lock();
+            requests.flush |= flush;
+            requests.checkpoint |= due;
             self.background.wake.notify_one();
         }
     }
 
     pub(crate) fn request_checkpoint(&self) {
         if self.options.background {
-            self.background.wanted.lock().checkpoint = true;
+            self.background.requests.lock().checkpoint = true;
             self.background.wake.notify_one();
         }
     }
@@ -482,7 +485,7 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        self.background.wanted.lock().stop = true;
+        self.background.requests.lock().stop = true;
         self.background.wake.notify_all();
     }
 }

@@ -15,7 +15,7 @@ use tidemark_vfs::{DirEntry, OpenMode, SimVfs, Space, Vfs, VfsFile, VfsLock};
 
 /// Counts synced segments; a writer may wait for the first one.
 #[derive(Debug, Default)]
-struct Seen {
+struct SyncedSegments {
     opened: AtomicUsize,
     synced: Mutex<usize>,
     changed: Condvar,
@@ -24,10 +24,10 @@ struct Seen {
 
 /// A disk that opens the second segment only after the first one is synced.
 #[derive(Debug)]
-struct Disk(SimVfs, Arc<Seen>);
+struct Disk(SimVfs, Arc<SyncedSegments>);
 
 #[derive(Debug)]
-struct Segment(Arc<dyn VfsFile>, Arc<Seen>);
+struct Segment(Arc<dyn VfsFile>, Arc<SyncedSegments>);
 
 impl VfsFile for Segment {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -109,8 +109,8 @@ impl Vfs for Disk {
 
 const DAY: i64 = 86_400_000_000;
 
-fn write(fails: bool) -> (EngineResult<()>, Arc<Storage>, Arc<Seen>) {
-    let seen = Arc::new(Seen { fails, ..Seen::default() });
+fn write(fails: bool) -> (EngineResult<()>, Arc<Storage>, Arc<SyncedSegments>) {
+    let seen = Arc::new(SyncedSegments { fails, ..SyncedSegments::default() });
     let disk = Disk(SimVfs::new(1), Arc::clone(&seen));
     let storage = Storage::open(Arc::new(disk), StorageOptions::default()).unwrap();
     let columns =

@@ -117,9 +117,9 @@ fn detached_of(table: &TableSnapshot) -> Vec<Row> {
 }
 
 /// Updates symbol and note of the matching rows to `text`.
-fn update(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool, text: &str) -> Change {
+fn update(table: &Arc<TableSnapshot>, required: impl Fn(&Row) -> bool, text: &str) -> Change {
     let rows = read(table, &table.slices().unwrap());
-    let rows: Vec<i64> = rows.iter().filter(|(_, row)| wanted(row)).map(|(id, _)| *id).collect();
+    let rows: Vec<i64> = rows.iter().filter(|(_, row)| required(row)).map(|(id, _)| *id).collect();
     let cells = || texts(rows.iter().map(|_| Some(text.to_owned())));
     Change::Update(Update {
         base: Arc::clone(table),
@@ -131,9 +131,9 @@ fn update(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool, text: &str)
 }
 
 /// Deletes the matching rows.
-fn delete(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool) -> Change {
+fn delete(table: &Arc<TableSnapshot>, required: impl Fn(&Row) -> bool) -> Change {
     let rows = read(table, &table.slices().unwrap());
-    let rows = rows.iter().filter(|(_, row)| wanted(row)).map(|(id, _)| *id).collect();
+    let rows = rows.iter().filter(|(_, row)| required(row)).map(|(id, _)| *id).collect();
     Change::Delete(Delete { base: Arc::clone(table), rows })
 }
 
@@ -174,11 +174,11 @@ impl Model {
     }
 
     fn take(&mut self, floor: i64) -> Vec<Row> {
-        let (gone, kept) = std::mem::take(&mut self.rows)
+        let (removed, retained) = std::mem::take(&mut self.rows)
             .into_iter()
             .partition(|row| row.0 - row.0 % DAY == floor);
-        self.rows = kept;
-        gone
+        self.rows = retained;
+        removed
     }
 
     fn assert(&self, table: &TableSnapshot) {
@@ -208,7 +208,7 @@ fn rewrite_in_bulk(storage: &Arc<Storage>, changes: Vec<Change>) -> EngineResult
         }
     }
     let Update { base, columns, rows, values, .. } = found.unwrap();
-    let hold = storage.hold_writes(base.schema().id);
+    let hold = storage.lock_writes(base.schema().id);
     let mut bulk = hold.begin_update(base, replace, columns)?;
     for start in (0..rows.len()).step_by(7) {
         let len = (rows.len() - start).min(7);
@@ -241,10 +241,10 @@ fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
                 0 => format!("u{}", model.next),
                 _ => format!("an updated text that is long, number {}", model.next),
             };
-            let wanted = |row: &Row| row.1 % divisor == rest;
-            let change = update(&table(storage), wanted, &text);
+            let required = |row: &Row| row.1 % divisor == rest;
+            let change = update(&table(storage), required, &text);
             rewrite(storage, vec![change], random.below(2) == 0);
-            for row in model.rows.iter_mut().filter(|row| wanted(row)) {
+            for row in model.rows.iter_mut().filter(|row| required(row)) {
                 (row.2, row.3) = (Some(text.clone()), Some(text.clone()));
             }
         }
@@ -287,11 +287,11 @@ fn step_delete(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     let (divisor, rest) = (1 + random.below(9) as i64, random.below(4) as i64);
     let from = random.below(40) as i64 * (DAY / 8);
     let scattered = random.below(3) > 0;
-    let wanted = |row: &Row| {
+    let required = |row: &Row| {
         if scattered { row.1 % divisor == rest } else { row.0 >= from && row.0 < from + DAY }
     };
-    storage.commit(vec![delete(&table(storage), wanted)]).unwrap();
-    model.rows.retain(|row| !wanted(row));
+    storage.commit(vec![delete(&table(storage), required)]).unwrap();
+    model.rows.retain(|row| !required(row));
 }
 
 /// Changes the type of the note and marks each string, in one commit.
@@ -478,7 +478,7 @@ fn checkpoints_do_not_abort_a_bulk_update() {
     append(&storage, &(0..200).map(|id| (id * HOUR, 500 + id, None, None)).collect::<Vec<_>>());
     for retyped in [false, true] {
         let Change::Update(found) = update(&table(&storage), |_| true, "changed") else { panic!() };
-        let hold = storage.hold_writes(found.base.schema().id);
+        let hold = storage.lock_writes(found.base.schema().id);
         let schema = retyped.then(|| {
             let mut schema = TableSchema::clone(found.base.schema());
             schema.columns[3] = ColumnSchema::new("note", SqlType::String);
@@ -513,7 +513,7 @@ fn a_write_lock_blocks_writers_but_not_readers() {
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
     append(&storage, &[(1, 1, None, None)]);
-    let hold = storage.hold_writes(table(&storage).schema().id);
+    let hold = storage.lock_writes(table(&storage).schema().id);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| append(&storage, &[(2, 2, None, None)]));
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -642,7 +642,7 @@ fn a_cancelled_bulk_update_leaves_no_files() {
     };
     let before = files();
     let Change::Update(found) = update(&table(&storage), |_| true, "changed") else { panic!() };
-    let hold = storage.hold_writes(found.base.schema().id);
+    let hold = storage.lock_writes(found.base.schema().id);
     let begin = || hold.begin_update(Arc::clone(&found.base), None, vec![2, 3]).unwrap();
     let mut bulk = begin();
     bulk.push(&found.rows, &found.values).unwrap();

@@ -205,8 +205,8 @@ fn the_log_is_preallocated_only_in_sync_mode() {
         }
         // A header, and a block per commit.
         let (written, found) = (102 * 4_096, len(&disk, &log));
-        let most = if ahead { written + 100_000 } else { written };
-        assert!((written..=most).contains(&found), "{commit_mode:?}: {found} bytes");
+        let max = if ahead { written + 100_000 } else { written };
+        assert!((written..=max).contains(&found), "{commit_mode:?}: {found} bytes");
         assert_eq!(found > written, ahead, "{commit_mode:?}: {found} bytes");
     }
 }
@@ -235,8 +235,8 @@ fn a_table_id_in_use_is_refused() {
     let storage = open(&disk, options());
     let table = create(&storage, "t");
     append(&storage, "t", &[1], "a");
-    let taken = TableSchema { id: table, ..schema("u") };
-    let refused = storage.commit(vec![Change::CreateTable(taken)]).unwrap_err();
+    let used = TableSchema { id: table, ..schema("u") };
+    let refused = storage.commit(vec![Change::CreateTable(used)]).unwrap_err();
     assert!(refused.reason().contains("is invalid or in use"), "{refused}");
     assert!(storage.snapshot().table("u").is_none());
     assert_eq!(symbols(&storage, "t"), ["a"]);

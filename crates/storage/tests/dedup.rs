@@ -139,13 +139,13 @@ struct Client {
 }
 
 impl Client {
-    fn rows(&mut self, most: u64) -> Vec<Row> {
+    fn rows(&mut self, max: u64) -> Vec<Row> {
         let mut rows = match self.random.below(3) {
             0 if !self.delivered.is_empty() => {
                 let index = self.random.below(self.delivered.len() as u64) as usize;
                 self.delivered[index].clone()
             }
-            _ => (0..=self.random.below(most)).map(|_| self.row()).collect(),
+            _ => (0..=self.random.below(max)).map(|_| self.row()).collect(),
         };
         for row in &mut rows {
             self.arrivals += 1;

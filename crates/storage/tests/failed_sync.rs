@@ -187,7 +187,7 @@ fn unrecoverable_rows_damage_only_their_table() {
     let segment = vfs.files().into_iter().find(|path| path.ends_with(".seg")).unwrap();
     fail_sync(&vfs, &segment);
     // The kernel dropped the page that it could not write.
-    vfs.spoil(&segment, |bytes| bytes[64..80].fill(0)).unwrap();
+    vfs.corrupt(&segment, |bytes| bytes[64..80].fill(0)).unwrap();
     storage.flush().unwrap();
     let damages = storage.snapshot().damages();
     assert_eq!(damages.len(), 1, "{damages:?}");

@@ -113,20 +113,20 @@ fn range(lo: i64, last: i64) -> TimeRange {
     TimeRange { lo, hi: last + 1 }
 }
 
-fn update(storage: &Storage, table: TableId, wanted: impl Fn(&Row) -> bool, value: i64) -> u64 {
+fn update(storage: &Storage, table: TableId, required: impl Fn(&Row) -> bool, value: i64) -> u64 {
     let base = shown(storage, table);
     let rows = read(&base, &[EVER]);
-    let rows: Vec<i64> = rows.iter().filter(|(_, row)| wanted(row)).map(|(id, _)| *id).collect();
+    let rows: Vec<i64> = rows.iter().filter(|(_, row)| required(row)).map(|(id, _)| *id).collect();
     let values: ArrayRef = Arc::new(Int64Array::from_value(value, rows.len()));
     let schema_version = base.schema().version;
     let change = Update { base, schema_version, columns: vec![1], rows, values: vec![values] };
     commit(storage, Change::Update(change))
 }
 
-fn delete(storage: &Storage, table: TableId, wanted: impl Fn(&Row) -> bool) -> u64 {
+fn delete(storage: &Storage, table: TableId, required: impl Fn(&Row) -> bool) -> u64 {
     let base = shown(storage, table);
     let rows = read(&base, &[EVER]);
-    let rows = rows.iter().filter(|(_, row)| wanted(row)).map(|(id, _)| *id).collect();
+    let rows = rows.iter().filter(|(_, row)| required(row)).map(|(id, _)| *id).collect();
     commit(storage, Change::Delete(Delete { base, rows }))
 }
 
@@ -310,8 +310,8 @@ impl Random {
         self.0 % bound
     }
 
-    fn rows(&mut self, most: u64) -> Vec<Row> {
-        let count = 1 + self.below(most);
+    fn rows(&mut self, max: u64) -> Vec<Row> {
+        let count = 1 + self.below(max);
         (0..count).map(|_| ((self.below(96) as i64) * HOUR, self.below(1_000) as i64)).collect()
     }
 }
@@ -349,8 +349,8 @@ impl Consumer {
 fn history(seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let directory = TempDir::new().unwrap();
-    let room = [0, 2_048, 1 << 20][random.below(3) as usize];
-    let mut storage = open(&directory, room);
+    let capacity = [0, 2_048, 1 << 20][random.below(3) as usize];
+    let mut storage = open(&directory, capacity);
     let table = create(&storage, "t", random.below(2) == 0);
     let at = commit(&storage, Change::Follow(table));
     let mut consumers = [0, 1, 2].map(|_| Consumer { at, rows: Vec::new() });
@@ -359,12 +359,12 @@ fn history(seed: u64) {
             0..6 => drop(append(&storage, table, &random.rows(5))),
             6 => drop(import(&storage, table, &random.rows(20))),
             7 => {
-                let wanted = random.below(10) as i64;
-                update(&storage, table, |row| row.1 % 10 == wanted, random.below(1_000) as i64);
+                let required = random.below(10) as i64;
+                update(&storage, table, |row| row.1 % 10 == required, random.below(1_000) as i64);
             }
             8 => {
-                let wanted = random.below(20) as i64;
-                delete(&storage, table, |row| row.1 % 20 == wanted);
+                let required = random.below(20) as i64;
+                delete(&storage, table, |row| row.1 % 20 == required);
             }
             9 => {
                 let lo = (random.below(96) as i64) * HOUR;
@@ -384,7 +384,7 @@ fn history(seed: u64) {
             12 => storage.checkpoint().unwrap(),
             13 if random.below(2) == 0 => {
                 drop(storage);
-                storage = open(&directory, room);
+                storage = open(&directory, capacity);
             }
             _ => {
                 let consumer = &mut consumers[random.below(2) as usize];

@@ -135,8 +135,8 @@ fn read(storage: &Storage) -> Vec<Row> {
 
 /// Timestamps of a batch: in order, some late, all random, or one ahead of all others.
 fn times(random: &mut Random, newest: &mut i64) -> Vec<i64> {
-    let most = [3, 200, 4_000][random.below(3) as usize];
-    let count = 1 + random.below(most) as i64;
+    let max = [3, 200, 4_000][random.below(3) as usize];
+    let count = 1 + random.below(max) as i64;
     let (kind, start) = (random.below(6), *newest);
     let times: Vec<i64> = (0..count)
         .map(|at| match kind {

@@ -96,8 +96,8 @@ fn mixed(seed: u64) {
     let mut rows: Vec<(i64, i64)> = Vec::new();
     let mut newest = 0;
     for _ in 0..40 {
-        let most = [5, 300, 20_000][random.below(3) as usize];
-        let count = 1 + random.below(most) as i64;
+        let max = [5, 300, 20_000][random.below(3) as usize];
+        let count = 1 + random.below(max) as i64;
         let kind = random.below(5);
         let late = random.below(newest as u64 / 2 + 1) as i64;
         let times: Vec<i64> = (0..count)

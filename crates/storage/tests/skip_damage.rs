@@ -122,11 +122,11 @@ fn skipping_a_damaged_segment_makes_the_table_writable_again() {
     (0..3).for_each(|day| bulk(&storage, table, day));
     storage.checkpoint().unwrap();
     append(&storage, 1, 5).unwrap();
-    assert_eq!(storage.lost_parts(table).unwrap(), []);
+    assert_eq!(storage.lost_data(table).unwrap(), []);
     assert_eq!(storage.skip_damage(table).unwrap(), []);
     let segments = files(directory.path(), ".seg");
     flip(&segments[1], 5_000);
-    let lost = storage.lost_parts(table).unwrap();
+    let lost = storage.lost_data(table).unwrap();
     assert_eq!(lost.len(), 1, "{lost:?}");
     assert_eq!((lost[0].partition.as_str(), lost[0].rows), ("1970-01-02", 1_000));
     assert_eq!(lost[0].bounds, (DAY, DAY + 999));
@@ -134,7 +134,7 @@ fn skipping_a_damaged_segment_makes_the_table_writable_again() {
     assert_eq!(append(&storage, 4, 1).unwrap_err().code, ErrorCode::Damaged);
     assert_eq!(storage.skip_damage(table).unwrap(), lost);
     assert_eq!(storage.snapshot().damages(), []);
-    assert_eq!(storage.lost_parts(table).unwrap(), []);
+    assert_eq!(storage.lost_data(table).unwrap(), []);
     // In-memory rows of the same partition are retained.
     let expected = (2_000_025, days(&[0, 1, 2]));
     assert_eq!(content(&storage).unwrap(), expected);
@@ -168,7 +168,7 @@ fn skipped_damage_does_not_reappear_from_the_previous_generation() {
     flip(&directory.path().join("db").join(newest), 20);
     let storage = open(&directory);
     assert_eq!(storage.repairs().len(), 1);
-    assert_eq!(storage.lost_parts(table).unwrap(), []);
+    assert_eq!(storage.lost_data(table).unwrap(), []);
     assert_eq!(content(&storage).unwrap(), (1_000_001, days(&[1, 2])));
 }
 

@@ -196,7 +196,7 @@ fn prepare(storage: &Arc<Storage>) {
 
 #[test]
 fn every_snapshot_is_consistent() {
-    let wanted = std::env::var("READS").ok().and_then(|reads| reads.parse().ok()).unwrap_or(400);
+    let required = std::env::var("READS").ok().and_then(|reads| reads.parse().ok()).unwrap_or(400);
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     prepare(&storage);
@@ -234,7 +234,7 @@ fn every_snapshot_is_consistent() {
         let readers: Vec<_> = (0..READERS)
             .map(|_| {
                 scope.spawn(move || {
-                    while work.reads.load(Ordering::Relaxed) < wanted {
+                    while work.reads.load(Ordering::Relaxed) < required {
                         work.read();
                     }
                 })

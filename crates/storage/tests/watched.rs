@@ -101,7 +101,7 @@ fn changed_ranges_survive_checkpoints_and_restarts_until_forgotten() {
         "truncated rows do not count as touched"
     );
     let known = storage.snapshot().touched(table).unwrap();
-    let known: Vec<bool> = known.retired.iter().map(|stretch| stretch.lsn > third).collect();
+    let known: Vec<bool> = known.retired.iter().map(|range| range.lsn > third).collect();
     assert_eq!(known, [true, false], "only the truncated range is newer");
     commit(&storage, Change::DropTable(table));
     assert!(storage.snapshot().touched(table).is_none());

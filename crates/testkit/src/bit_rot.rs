@@ -52,10 +52,10 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
     for _ in 0..flips {
         // Chooses the file first, so that the small pointer file is hit as often as the log.
         let Some((path, bytes)) = files.choose(&mut rng) else { continue };
-        let place = rng.random_range(0..bytes.len());
+        let offset = rng.random_range(0..bytes.len());
         let mask = 1 << rng.random_range(0..8);
         let image = disk.kill(seed);
-        image.flip(path, place, mask).map_err(|error| error.to_string())?;
+        image.flip(path, offset, mask).map_err(|error| error.to_string())?;
         let outcome = catch_unwind(AssertUnwindSafe(|| read(&image, &options)));
         let what = match outcome {
             Err(_) => "the storage panicked",
@@ -64,7 +64,7 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
                 continue;
             }
             Ok(Ok(model)) if model != expected => "the flip changed a query result",
-            Ok(Ok(_)) => match dead(path, bytes, place, mask) {
+            Ok(Ok(_)) => match dead(path, bytes, offset, mask) {
                 Some(kind) => {
                     *report.dead.entry(kind).or_default() += 1;
                     continue;
@@ -72,7 +72,7 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
                 None => "the flip was not detected",
             },
         };
-        let failure = format!("{path}, byte {place} of {}, bit {mask:#04x}: {what}", bytes.len());
+        let failure = format!("{path}, byte {offset} of {}, bit {mask:#04x}: {what}", bytes.len());
         report.failures.push(failure);
     }
     Ok(report)
@@ -139,7 +139,7 @@ fn files(disk: &SimVfs, directory: &str) -> Result<Vec<(String, Vec<u8>)>, Strin
 }
 
 /// Returns the reason why a byte of a closed root is never read; `None` if it is read.
-fn dead(path: &str, bytes: &[u8], place: usize, mask: u8) -> Option<&'static str> {
+fn dead(path: &str, bytes: &[u8], offset: usize, mask: u8) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit('.').next();
     if path.starts_with("db/log/") {
@@ -151,12 +151,13 @@ fn dead(path: &str, bytes: &[u8], place: usize, mask: u8) -> Option<&'static str
     }
     if name == "FORMAT" {
         // A file with a lower minor version is read in the same way.
-        let older = bytes.get(place).is_some_and(|byte| byte ^ mask < *byte);
+        let older = bytes.get(offset).is_some_and(|byte| byte ^ mask < *byte);
         return older.then_some("an older minor version");
     }
     if extension == Some("seg") {
         let live = segment_bytes(bytes)?;
-        return (!live.iter().any(|range| range.contains(&place))).then_some("padding of segments");
+        return (!live.iter().any(|range| range.contains(&offset)))
+            .then_some("padding of segments");
     }
     None
 }
@@ -186,9 +187,9 @@ struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
     fn take(&mut self, count: usize) -> Option<&[u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
+        let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
-        Some(taken)
+        Some(head)
     }
 
     fn u32(&mut self) -> Option<u32> {

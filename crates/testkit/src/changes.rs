@@ -82,7 +82,7 @@ impl Client<'_> {
         }
         let Some(update) = found else { return Ok(()) };
         self.history.attempt(next, mode, || {
-            let hold = storage.hold_writes(update.base.schema().id);
+            let hold = storage.lock_writes(update.base.schema().id);
             let mut bulk = hold.begin_update(update.base, replace, update.columns)?;
             for start in (0..update.rows.len()).step_by(5) {
                 let len = (update.rows.len() - start).min(5);
@@ -121,9 +121,9 @@ impl Client<'_> {
         } else {
             format!("the changed text of number {number}")
         };
-        let wanted = |id: i64| id % divisor == rest;
+        let required = |id: i64| id % divisor == rest;
         let mut rows = found(table)?;
-        rows.retain(|(_, id, _)| wanted(*id));
+        rows.retain(|(_, id, _)| required(*id));
         let cells = || -> ArrayRef {
             Arc::new(StringViewArray::from_iter_values(rows.iter().map(|_| &text)))
         };
@@ -134,7 +134,7 @@ impl Client<'_> {
             values: vec![cells(), cells()],
             rows: rows.iter().map(|(row, ..)| *row).collect(),
         };
-        for row in model.rows.iter_mut().filter(|row| wanted(row.1)) {
+        for row in model.rows.iter_mut().filter(|row| required(row.1)) {
             (row.2, row.3) = (Some(text.clone()), Some(text.clone()));
         }
         Ok(vec![Change::Update(update)])
@@ -148,10 +148,10 @@ impl Client<'_> {
     ) -> EngineResult<Vec<Change>> {
         let (divisor, rest) = (self.rng.random_range(2..9), self.rng.random_range(0..3));
         let scattered = self.rng.random_bool(0.7);
-        let wanted = |id: i64| if scattered { id % divisor == rest } else { id / 16 % 2 == rest };
+        let required = |id: i64| if scattered { id % divisor == rest } else { id / 16 % 2 == rest };
         let mut rows = found(table)?;
-        rows.retain(|(_, id, _)| wanted(*id));
-        model.rows.retain(|row| !wanted(row.1));
+        rows.retain(|(_, id, _)| required(*id));
+        model.rows.retain(|row| !required(row.1));
         let rows = rows.iter().map(|(row, ..)| *row).collect();
         Ok(vec![Change::Delete(Delete { base: Arc::clone(table), rows })])
     }
@@ -208,9 +208,9 @@ impl Client<'_> {
             }
             (false, _) => {
                 let back = std::mem::take(&mut model.detached).into_iter();
-                let (back, kept): (Vec<_>, Vec<_>) = back.partition(at);
+                let (back, retained): (Vec<_>, Vec<_>) = back.partition(at);
                 model.rows.extend(back);
-                model.detached = kept;
+                model.detached = retained;
                 PartitionAction::Attach
             }
         };

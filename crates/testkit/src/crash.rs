@@ -15,7 +15,7 @@ use rand::Rng;
 use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
-use tidemark_storage::{CommitMode, PlantedFault, Storage, StorageOptions, restore_if_asked};
+use tidemark_storage::{CommitMode, PlantedFault, Storage, StorageOptions, restore_if_requested};
 use tidemark_vfs::{OpenMode, SimFault, SimVfs, Vfs};
 
 use crate::model::Model;
@@ -253,7 +253,7 @@ impl Case<'_> {
         Ok((storage, model))
     }
 
-    fn judge(&mut self, kind: &str, outcome: Result<(), String>) {
+    fn check(&mut self, kind: &str, outcome: Result<(), String>) {
         match outcome {
             Ok(()) => self.report.passed += 1,
             Err(what) => {
@@ -287,7 +287,7 @@ impl Case<'_> {
         let copied = image.kill(0);
         let outcome = Self::open(&image, options)
             .and_then(|(_, model)| Self::compare(&model, history, history.durable));
-        self.judge(&format!("power loss in {:?}", options.commit_mode), outcome);
+        self.check(&format!("power loss in {:?}", options.commit_mode), outcome);
         if self.seed.is_multiple_of(MAINTAINED) {
             self.restore(&copied, options, history);
         }
@@ -299,7 +299,7 @@ impl Case<'_> {
         let entries = vfs.list("").unwrap_or_default();
         if !entries.iter().any(|entry| entry.name == ".checkpoint") {
             if !history.copies.contains(&None) {
-                self.judge("copy", Err("the backup is missing".to_owned()));
+                self.check("copy", Err("the backup is missing".to_owned()));
             }
             return;
         }
@@ -315,13 +315,13 @@ impl Case<'_> {
             image.plant(SimFault::PowerLoss {
                 at: image.operations() + self.rng.random_range(1..40),
             });
-            if restore_if_asked(&image).is_ok() {
+            if restore_if_requested(&image).is_ok() {
                 let _ = Self::open(&image, options);
             }
             image = image.power_loss(self.rng.random());
         }
         outcome = outcome.and_then(|()| {
-            restore_if_asked(&image).map_err(|error| as_text(&error.message))?;
+            restore_if_requested(&image).map_err(|error| as_text(&error.message))?;
             let (_, model) = Self::open(&image, options)?;
             let found = model.fingerprint();
             if history.copies.contains(&Some(found)) {
@@ -330,7 +330,7 @@ impl Case<'_> {
             Err(format!("the restored backup differs: {}", model.difference(&history.model)))
         });
         self.report.restores += 1;
-        self.judge("restore", outcome);
+        self.check("restore", outcome);
     }
 
     /// Interrupts the recovery from a power loss with another power loss.
@@ -347,7 +347,7 @@ impl Case<'_> {
             }
         });
         self.report.double_crashes += 1;
-        self.judge("double crash", outcome);
+        self.check("double crash", outcome);
     }
 
     /// Kills the process, lets a new process continue, and then cuts the power.
@@ -367,7 +367,7 @@ impl Case<'_> {
         });
         let model = match outcome {
             Ok(model) => model,
-            Err(what) => return self.judge("kill", Err(what)),
+            Err(what) => return self.check("kill", Err(what)),
         };
         history.restart(model);
         let at = self.rng.random_range(1..150);
@@ -375,6 +375,6 @@ impl Case<'_> {
         let image = killed.power_loss(self.rng.random());
         let outcome = Self::open(&image, options)
             .and_then(|(_, model)| Self::compare(&model, &history, history.durable));
-        self.judge("kill, then power loss", outcome);
+        self.check("kill, then power loss", outcome);
     }
 }

@@ -70,9 +70,9 @@ pub fn run_one(seed: u64, report: &mut Report) {
     };
     for _ in 0..COPIES {
         let copy = image.kill(rng.random());
-        let Some((path, how)) = spoil(&copy, &mut rng) else { continue };
+        let Some((path, how)) = corrupt(&copy, &mut rng) else { continue };
         let case = Case { path: &path, options: &options, baseline: &baseline, history: &history };
-        match case.judge(&copy, report) {
+        match case.check(&copy, report) {
             Ok(()) => report.passed += 1,
             Err(what) => {
                 let what = format!("{path} {how}, {mode:?}: {what}");
@@ -103,7 +103,7 @@ fn work(rng: &mut ChaCha8Rng, options: &StorageOptions) -> (SimVfs, History) {
 }
 
 /// Damages one file. Returns its path and the kind of damage.
-fn spoil(vfs: &SimVfs, rng: &mut ChaCha8Rng) -> Option<(String, String)> {
+fn corrupt(vfs: &SimVfs, rng: &mut ChaCha8Rng) -> Option<(String, String)> {
     // Chooses each kind of file with equal probability, regardless of the number of such files.
     let kinds = ["db/CURRENT", "db/FORMAT", "db/manifest.", "db/log/", ".seg", "/sym."];
     let kind = kinds.choose(rng)?;
@@ -117,7 +117,7 @@ fn spoil(vfs: &SimVfs, rng: &mut ChaCha8Rng) -> Option<(String, String)> {
         }
         1 => {
             let mut len = 0;
-            vfs.spoil(&path, |bytes| {
+            vfs.corrupt(&path, |bytes| {
                 len = rng.random_range(0..=bytes.len());
                 bytes.truncate(len);
             })
@@ -126,7 +126,7 @@ fn spoil(vfs: &SimVfs, rng: &mut ChaCha8Rng) -> Option<(String, String)> {
         }
         2 => {
             let mut at = 0;
-            vfs.spoil(&path, |bytes| {
+            vfs.corrupt(&path, |bytes| {
                 at = rng.random_range(0..=bytes.len()) / 512 * 512;
                 let end = bytes.len().min(at + 512);
                 bytes[at..end].fill(0);
@@ -136,7 +136,7 @@ fn spoil(vfs: &SimVfs, rng: &mut ChaCha8Rng) -> Option<(String, String)> {
         }
         _ => {
             let mut at = 0;
-            vfs.spoil(&path, |bytes| {
+            vfs.corrupt(&path, |bytes| {
                 if !bytes.is_empty() {
                     at = rng.random_range(0..bytes.len());
                     bytes[at] ^= 1 << rng.random_range(0..8);
@@ -157,7 +157,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn judge(&self, vfs: &SimVfs, report: &mut Report) -> Result<(), String> {
+    fn check(&self, vfs: &SimVfs, report: &mut Report) -> Result<(), String> {
         let storage = open(vfs, self.options)
             .map_err(|error| format!("the storage does not open: {}", error.message))?;
         let sound = self.compare(&storage)?;
@@ -175,7 +175,7 @@ impl Case<'_> {
                 other => return Err(format!("a damaged table accepts writes: {other:?}")),
             }
         }
-        self.goes_on(vfs, storage, &sound)
+        self.check_usable(vfs, storage, &sound)
     }
 
     fn concerns_tables(&self) -> bool {
@@ -250,7 +250,7 @@ impl Case<'_> {
 
     /// Checks that the database remains usable. A checkpoint and a restart must succeed, and after
     /// the damaged table is dropped no table may be damaged.
-    fn goes_on(
+    fn check_usable(
         &self,
         vfs: &SimVfs,
         storage: Arc<Storage>,

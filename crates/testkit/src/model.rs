@@ -71,9 +71,9 @@ impl ModelTable {
     /// Removes and returns the rows of one partition.
     pub(crate) fn take(&mut self, schema: &TableSchema, floor: i64) -> Vec<Row> {
         let rows = std::mem::take(&mut self.rows).into_iter();
-        let (taken, kept) = rows.partition(|row| schema.partition_floor(row.0) == floor);
-        self.rows = kept;
-        taken
+        let (removed, retained) = rows.partition(|row| schema.partition_floor(row.0) == floor);
+        self.rows = retained;
+        removed
     }
 
     /// Removes the rows that have expired by the TTL.
@@ -145,8 +145,8 @@ impl ModelTable {
         let mut rows = Vec::new();
         let mut detached = Vec::new();
         let seen = table.slices()?.into_iter().map(|slice| (slice, false));
-        let kept = table.detached_slices()?.into_iter().map(|slice| (slice, true));
-        for (slice, is_detached) in seen.chain(kept) {
+        let retained = table.detached_slices()?.into_iter().map(|slice| (slice, true));
+        for (slice, is_detached) in seen.chain(retained) {
             let rows = if is_detached { &mut detached } else { &mut rows };
             let columns = slice.columns(&[0, 1, 2, 3, 4], 0..slice.rows())?;
             check_books(&columns[1], &columns[4])?;

@@ -243,15 +243,15 @@ impl Client<'_> {
 
     /// Creates a backup of the database, or releases the existing one.
     pub(crate) fn copy_or_release(&mut self) -> EngineResult<()> {
-        let (wanted, done) = if self.history.copies == [None] {
-            let wanted = Some(self.history.model.fingerprint());
-            (wanted, self.storage.create_backup())
+        let (required, done) = if self.history.copies == [None] {
+            let required = Some(self.history.model.fingerprint());
+            (required, self.storage.create_backup())
         } else {
             (None, self.storage.release_backup())
         };
         match &done {
-            Ok(()) => self.history.copies = vec![wanted],
-            Err(_) => self.history.copies.push(wanted),
+            Ok(()) => self.history.copies = vec![required],
+            Err(_) => self.history.copies.push(required),
         }
         done
     }
@@ -338,8 +338,8 @@ impl Client<'_> {
         }
     }
 
-    fn rows(&mut self, most: usize) -> Vec<Row> {
-        let count = self.rng.random_range(1..=most);
+    fn rows(&mut self, max: usize) -> Vec<Row> {
+        let count = self.rng.random_range(1..=max);
         let base = self.history.next_id * 600_000_000;
         let row = |_| {
             self.history.next_id += 1;

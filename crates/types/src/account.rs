@@ -3,8 +3,8 @@
 //!
 //! The allocator counts bytes per thread. Code that works for a query enters the query's account on
 //! its thread; until it leaves, all allocations and frees are charged to the query. No registration
-//! is needed, so none can be forgotten. Code only checks before large allocations ([`room`]) and
-//! periodically while it works ([`check`]).
+//! is needed, so none can be forgotten. Code only checks before large allocations
+//! ([`check_allocation`]) and periodically while it works ([`check`]).
 //!
 //! Memory that one query allocates and another one frees shifts both accounts. Therefore no query
 //! is reported to hold more than all queries together.
@@ -24,11 +24,11 @@ const REPORT_BYTES: i64 = 64 << 10;
 const FREE_BYTES: i64 = 4 << 20;
 /// A query may exceed its limit by the limit divided by this number, or by `MIN_MARGIN` if that is
 /// more. This covers batches in flight that no operator registers.
-const MARGIN_SHARE: usize = 4;
+const MARGIN_DIVISOR: usize = 4;
 const MIN_MARGIN: usize = 32 << 20;
 /// If the peak of a query exceeded the process limit divided by this number, the query leaves a lot
 /// of freed memory behind, because the allocator caches it per thread.
-const LARGE_SHARE: i64 = 16;
+const LARGE_PEAK_DIVISOR: i64 = 16;
 /// Percentage of the process limit up to which queries can allocate memory.
 const QUERIES_PERCENT: i64 = 90;
 /// Time for which a task works before it yields.
@@ -42,7 +42,7 @@ static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
 /// Memory limit of the process in bytes.
 static PROCESS_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
 /// Number of times that threads were requested to release freed memory.
-static ASKED: AtomicU64 = AtomicU64::new(0);
+static RELEASE_REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 struct Counter {
     /// Number of allocated bytes minus number of freed bytes.
@@ -55,8 +55,8 @@ thread_local! {
     // Has no destructor, so that the allocator can use it at any time.
     static COUNTER: Counter = const { Counter { net: Cell::new(0), reported: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-    /// The last request counted in [`ASKED`] with which this thread has complied.
-    static GIVEN_BACK: Cell<u64> = const { Cell::new(0) };
+    /// The last request counted in [`RELEASE_REQUESTS`] with which this thread has complied.
+    static LAST_RELEASE: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Records that this thread allocated `bytes`, or freed them if negative. Called by the allocator,
@@ -98,7 +98,7 @@ type Stop = Box<dyn Fn() -> Option<EngineError> + Send + Sync>;
 
 /// The account of one query.
 pub struct Account {
-    held: AtomicI64,
+    used: AtomicI64,
     /// Highest number of bytes that any check has observed.
     peak: AtomicI64,
     limit: i64,
@@ -111,7 +111,7 @@ pub struct Account {
 
 impl std::fmt::Debug for Account {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Account({} of {} bytes)", self.held(), self.limit_bytes)
+        write!(formatter, "Account({} of {} bytes)", self.used_bytes(), self.limit_bytes)
     }
 }
 
@@ -122,9 +122,9 @@ impl Account {
         limit_bytes: usize,
         stop: impl Fn() -> Option<EngineError> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let margin = (limit_bytes / MARGIN_SHARE).max(MIN_MARGIN);
+        let margin = (limit_bytes / MARGIN_DIVISOR).max(MIN_MARGIN);
         Arc::new(Self {
-            held: AtomicI64::new(0),
+            used: AtomicI64::new(0),
             peak: AtomicI64::new(0),
             limit: i64::try_from(limit_bytes.saturating_add(margin)).unwrap_or(i64::MAX),
             limit_bytes,
@@ -134,15 +134,15 @@ impl Account {
     }
 
     /// Returns the number of bytes that the query uses.
-    pub fn held(&self) -> usize {
-        let held = self.held.load(Ordering::Relaxed).min(LIVE.load(Ordering::Relaxed));
-        usize::try_from(held).unwrap_or(0)
+    pub fn used_bytes(&self) -> usize {
+        let used = self.used.load(Ordering::Relaxed).min(LIVE.load(Ordering::Relaxed));
+        usize::try_from(used).unwrap_or(0)
     }
 
     /// Removes the `bytes` of a result from the account, because the reader of the result accounts
     /// for them from now on.
     pub fn hand_over(&self, bytes: usize) {
-        self.held.fetch_sub(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
+        self.used.fetch_sub(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Charges the work of this thread to the account until the guard is dropped.
@@ -162,7 +162,7 @@ impl Account {
     }
 
     /// Fails if `bytes` more bytes would exceed a limit.
-    fn ask(&self, bytes: usize) -> EngineResult<()> {
+    fn check_limits(&self, bytes: usize) -> EngineResult<()> {
         if let Some(error) = self.refused.get() {
             return Err(error.clone());
         }
@@ -171,28 +171,28 @@ impl Account {
         }
         let more = i64::try_from(bytes).unwrap_or(i64::MAX);
         let live = LIVE.load(Ordering::Relaxed);
-        let wanted = self.held.load(Ordering::Relaxed).min(live).saturating_add(more);
-        if wanted > self.peak.load(Ordering::Relaxed) {
-            self.peak.fetch_max(wanted, Ordering::Relaxed);
+        let required = self.used.load(Ordering::Relaxed).min(live).saturating_add(more);
+        if required > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(required, Ordering::Relaxed);
         }
-        if wanted > self.limit {
+        if required > self.limit {
             return Err(self.refuse(self.too_much(bytes)));
         }
         let is_low = live.saturating_add(more) > CEILING.load(Ordering::Relaxed);
-        if is_low && wanted > FREE_BYTES {
-            return Err(self.refuse(Self::nothing_left(wanted > live / 2)));
+        if is_low && required > FREE_BYTES {
+            return Err(self.refuse(Self::nothing_left(required > live / 2)));
         }
         Ok(())
     }
 
     fn too_much(&self, bytes: usize) -> EngineError {
-        let (held, limit) = (mib(self.held()), mib(self.limit_bytes));
+        let (used, limit) = (mib(self.used_bytes()), mib(self.limit_bytes));
         let wants = match bytes {
             0 => "no memory is left,".to_owned(),
             bytes => format!("{} MiB more were requested,", mib(bytes)),
         };
         let message = format!(
-            "out of memory for queries: {wants} the query holds {held} of {limit} MiB \
+            "out of memory for queries: {wants} the query holds {used} of {limit} MiB \
              [query.memory.limit={limit}M]"
         );
         EngineError::new(ErrorCode::OutOfMemory, message)
@@ -216,26 +216,26 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        if *self.peak.get_mut() > PROCESS_LIMIT.load(Ordering::Relaxed) / LARGE_SHARE {
-            ask_to_give_back();
+        if *self.peak.get_mut() > PROCESS_LIMIT.load(Ordering::Relaxed) / LARGE_PEAK_DIVISOR {
+            request_release();
         }
     }
 }
 
 /// Returns how many times threads were requested to release the freed memory that they cache.
-pub fn times_asked() -> u64 {
-    ASKED.load(Ordering::Relaxed)
+pub fn release_requests() -> u64 {
+    RELEASE_REQUESTS.load(Ordering::Relaxed)
 }
 
 /// Requests that every thread returns its cached freed memory to the system.
-pub fn ask_to_give_back() {
-    ASKED.fetch_add(1, Ordering::Relaxed);
+pub fn request_release() {
+    RELEASE_REQUESTS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Whether threads were requested to release memory since this thread last released memory.
-pub fn has_to_give_back() -> bool {
-    let asked = times_asked();
-    GIVEN_BACK.replace(asked) != asked
+pub fn must_release() -> bool {
+    let requests = release_requests();
+    LAST_RELEASE.replace(requests) != requests
 }
 
 /// Returns the number of bytes that all threads use.
@@ -258,7 +258,7 @@ struct Current {
 impl Current {
     fn settle(&mut self) {
         let now = net();
-        self.account.held.fetch_add(now.wrapping_sub(self.mark), Ordering::Relaxed);
+        self.account.used.fetch_add(now.wrapping_sub(self.mark), Ordering::Relaxed);
         self.mark = now;
     }
 }
@@ -289,19 +289,19 @@ impl Drop for Entered {
 /// Fails if the query of this thread must stop: it was cancelled, has exceeded its deadline, or
 /// uses too much memory.
 pub fn check() -> EngineResult<()> {
-    room(0)
+    check_allocation(0)
 }
 
 /// Like [`check`], but called before `bytes` are allocated. Also fails if these would exceed a
 /// limit.
-pub fn room(bytes: usize) -> EngineResult<()> {
-    let asked = CURRENT.try_with(|current| {
+pub fn check_allocation(bytes: usize) -> EngineResult<()> {
+    let requests = CURRENT.try_with(|current| {
         let mut current = current.borrow_mut();
         let Some(own) = current.as_mut() else { return Ok(()) };
         own.settle();
-        own.account.ask(bytes)
+        own.account.check_limits(bytes)
     });
-    asked.unwrap_or(Ok(()))
+    requests.unwrap_or(Ok(()))
 }
 
 /// Whether the current task of this thread has used up its time slice.
@@ -335,7 +335,7 @@ mod tests {
         {
             let _entered = account.enter();
             note_allocation(20 << 20);
-            assert!(room(1 << 20).is_ok(), "within the margin");
+            assert!(check_allocation(1 << 20).is_ok(), "within the margin");
             note_allocation(14 << 20);
             let error = check().unwrap_err();
             assert!(error.message.contains("[query.memory.limit=1M]"), "{error}");
@@ -343,7 +343,7 @@ mod tests {
             assert!(check().is_err(), "a query that exceeded its limit must stop");
         }
         assert!(check().is_ok(), "without a query there is no limit");
-        assert_eq!(account.held(), 0);
+        assert_eq!(account.used_bytes(), 0);
     }
 
     #[test]
@@ -357,10 +357,10 @@ mod tests {
         }
         note_allocation(1 << 20);
         drop(entered);
-        assert_eq!(outer.held.load(Ordering::Relaxed), 6 << 20);
-        assert_eq!(inner.held.load(Ordering::Relaxed), 7 << 20);
+        assert_eq!(outer.used.load(Ordering::Relaxed), 6 << 20);
+        assert_eq!(inner.used.load(Ordering::Relaxed), 7 << 20);
         inner.hand_over(7 << 20);
-        assert_eq!(inner.held(), 0);
+        assert_eq!(inner.used_bytes(), 0);
         note_allocation(-(13 << 20));
     }
 

@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn deep_recursion_does_not_overflow_the_stack() {
-        let most = 100_000;
-        assert_eq!(sum(most, true), most * (most + 1) / 2);
-        assert_eq!(deep(|| sum(most, false)), most * (most + 1) / 2);
+        let max = 100_000;
+        assert_eq!(sum(max, true), max * (max + 1) / 2);
+        assert_eq!(deep(|| sum(max, false)), max * (max + 1) / 2);
     }
 }

@@ -192,9 +192,9 @@ impl DoubleArrayBuilder {
         let expected = lengths.fold(1_usize, usize::saturating_mul);
         check_elements(expected)?;
         if self.values.capacity() - before < expected {
-            let wanted = (before + expected).max(2 * before);
-            account::room(wanted * size_of::<f64>())?;
-            self.values.reserve_exact(wanted - before);
+            let required = (before + expected).max(2 * before);
+            account::check_allocation(required * size_of::<f64>())?;
+            self.values.reserve_exact(required - before);
         }
         self.values.extend(
             values
@@ -398,7 +398,7 @@ pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
                     return Err(EngineError::new(ErrorCode::ResourceLimit, message));
                 }
                 let count = shape.iter().map(|length| *length as usize).product();
-                account::room(count * size_of::<f64>())?;
+                account::check_allocation(count * size_of::<f64>())?;
                 let mut values = Vec::with_capacity(count);
                 collect(Some(&*cell), &shape, &mut values);
                 builder.push(&shape, values)?;
@@ -519,12 +519,12 @@ fn collect(list: Option<&dyn Array>, shape: &[i32], values: &mut Vec<f64>) {
 #[must_use]
 pub fn parse_text(dimensions: u8, text: &str) -> Option<(Vec<i32>, Vec<f64>)> {
     let mut parser = TextParser {
-        rest: text.trim().as_bytes(),
+        remaining: text.trim().as_bytes(),
         shape: vec![-1; usize::from(dimensions)],
         values: Vec::new(),
     };
     parser.list(0)?;
-    if !parser.rest.is_empty() {
+    if !parser.remaining.is_empty() {
         return None;
     }
     let empty = parser.shape.iter().any(|length| *length < 1);
@@ -533,21 +533,21 @@ pub fn parse_text(dimensions: u8, text: &str) -> Option<(Vec<i32>, Vec<f64>)> {
 }
 
 struct TextParser<'a> {
-    rest: &'a [u8],
+    remaining: &'a [u8],
     shape: Vec<i32>,
     values: Vec<f64>,
 }
 
 impl TextParser<'_> {
     fn skip_space(&mut self) {
-        self.rest = self.rest.trim_ascii_start();
+        self.remaining = self.remaining.trim_ascii_start();
     }
 
     fn take(&mut self, byte: u8) -> bool {
         self.skip_space();
-        let found = self.rest.first() == Some(&byte);
+        let found = self.remaining.first() == Some(&byte);
         if found {
-            self.rest = &self.rest[1..];
+            self.remaining = &self.remaining[1..];
         }
         found
     }
@@ -592,9 +592,9 @@ impl TextParser<'_> {
 
     fn element(&mut self) -> Option<()> {
         self.skip_space();
-        let end = self.rest.iter().position(|byte| matches!(byte, b',' | b'}' | b']'))?;
-        let text = std::str::from_utf8(&self.rest[..end]).ok()?.trim();
-        self.rest = &self.rest[end..];
+        let end = self.remaining.iter().position(|byte| matches!(byte, b',' | b'}' | b']'))?;
+        let text = std::str::from_utf8(&self.remaining[..end]).ok()?.trim();
+        self.remaining = &self.remaining[end..];
         let null = text.eq_ignore_ascii_case("null");
         self.values.push(if null { f64::NAN } else { text.parse().ok()? });
         Some(())
@@ -646,11 +646,12 @@ mod tests {
             Some((&[1, 1], &[7.0])),
         ];
         let array = column(&cells, 2);
-        for part in [Arc::clone(&array), array.slice(1, 3)] {
-            let raw = to_raw(&part).unwrap();
+        for array_slice in [Arc::clone(&array), array.slice(1, 3)] {
+            let raw = to_raw(&array_slice).unwrap();
             let back = from_raw(&raw, 2).unwrap();
-            let (a, b) = (DoubleArrays::new(&part).unwrap(), DoubleArrays::new(&back).unwrap());
-            for row in 0..part.len() {
+            let (a, b) =
+                (DoubleArrays::new(&array_slice).unwrap(), DoubleArrays::new(&back).unwrap());
+            for row in 0..array_slice.len() {
                 match (a.get(row), b.get(row)) {
                     (Some(a), Some(b)) => assert!(a.same(&b), "{a:?} {b:?}"),
                     (a, b) => assert!(a.is_none() && b.is_none()),
@@ -680,12 +681,13 @@ mod tests {
         ];
         let array = column(&cells, 2);
         assert_eq!(array.data_type(), &SqlType::DoubleArray(2).arrow_type());
-        for part in [Arc::clone(&array), array.slice(1, 3), array.slice(4, 1)] {
-            let nested = to_nested(&part).unwrap();
+        for array_slice in [Arc::clone(&array), array.slice(1, 3), array.slice(4, 1)] {
+            let nested = to_nested(&array_slice).unwrap();
             assert_eq!(nested.data_type(), &nested_type(2));
             let back = from_nested(&nested).unwrap();
-            let (a, b) = (DoubleArrays::new(&part).unwrap(), DoubleArrays::new(&back).unwrap());
-            for row in 0..part.len() {
+            let (a, b) =
+                (DoubleArrays::new(&array_slice).unwrap(), DoubleArrays::new(&back).unwrap());
+            for row in 0..array_slice.len() {
                 match (a.get(row), b.get(row)) {
                     (Some(a), Some(b)) => assert!(a.same(&b), "{a:?} {b:?}"),
                     (a, b) => assert!(a.is_none() && b.is_none()),

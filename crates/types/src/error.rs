@@ -127,8 +127,8 @@ fn bounded_message(message: String) -> String {
     if length <= MAX_MESSAGE_BYTES {
         return message;
     }
-    let kept = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
-    format!("{kept}… [message={length} bytes]")
+    let retained = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
+    format!("{retained}… [message={length} bytes]")
 }
 
 impl EngineError {

@@ -84,7 +84,7 @@ impl Reading<'_> {
             match filter {
                 Some(filter) if span.kind == Kind::Days && !suffix.is_some_and(Suffix::repeats) => {
                     for day in span.days(self.clock.unit) {
-                        if filter.keeps(day.lo, self.clock.unit) {
+                        if filter.includes(day.lo, self.clock.unit) {
                             self.span(day, of)?;
                         }
                     }
@@ -122,7 +122,7 @@ impl Reading<'_> {
     fn interval(&mut self, lo: i64, utc: (i64, Option<i64>), of: Rules<'_>) -> Result<()> {
         self.budget.take_interval()?;
         let (start, Some(end)) = utc else { return out_of_range(self.text) };
-        if of.filter.is_none_or(|filter| filter.keeps(lo, self.clock.unit)) {
+        if of.filter.is_none_or(|filter| filter.includes(lo, self.clock.unit)) {
             self.found.push((start, end));
         }
         Ok(())

@@ -23,7 +23,7 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
 
 /// Appends a FLOAT in the form of [`write_f64`], with the number of digits that a FLOAT needs.
 pub fn write_f32(out: &mut Vec<u8>, value: f32) {
-    if let Some(digits) = whole_digits(value) {
+    if let Some(digits) = integer_digits(value) {
         relayout(out, itoa::Buffer::new().format(digits).as_bytes(), false);
     } else if value.is_finite() {
         let mut buffer = ryu::Buffer::new();
@@ -37,7 +37,7 @@ pub fn write_f32(out: &mut Vec<u8>, value: f32) {
 /// Rounds an integer that exceeds the mantissa of a FLOAT to the digits that the mantissa
 /// represents; `None` for other numbers. The result sometimes has one digit more than is needed to
 /// parse the same value.
-fn whole_digits(value: f32) -> Option<i64> {
+fn integer_digits(value: f32) -> Option<i64> {
     const BITS: i32 = 24;
     let exponent = (value.to_bits() >> 23 & 0xff) as i32 - 127;
     if !(BITS + 1..=62).contains(&exponent) {
@@ -129,12 +129,16 @@ fn write_plain(out: &mut Vec<u8>, significant: &[u8], exponent: i32) {
         out.extend_from_slice(significant);
         return;
     }
-    let whole = exponent as usize + 1;
-    let kept = whole.min(significant.len());
-    out.extend_from_slice(&significant[..kept]);
-    out.extend(std::iter::repeat_n(b'0', whole - kept));
+    let integer_digits = exponent as usize + 1;
+    let retained = integer_digits.min(significant.len());
+    out.extend_from_slice(&significant[..retained]);
+    out.extend(std::iter::repeat_n(b'0', integer_digits - retained));
     out.push(b'.');
-    out.extend_from_slice(if significant.len() > kept { &significant[kept..] } else { b"0" });
+    out.extend_from_slice(if significant.len() > retained {
+        &significant[retained..]
+    } else {
+        b"0"
+    });
 }
 
 fn parse_exponent(text: &[u8]) -> i32 {

@@ -43,19 +43,19 @@ impl Period {
         }
         let lower = trimmed.to_ascii_lowercase();
         if let Some(designated) = lower.strip_prefix('p') {
-            return Parts::of_iso(designated)?.whole();
+            return FractionalPeriod::of_iso(designated)?.rounded();
         }
         let (body, sign) = match lower.strip_suffix("ago") {
             Some(body) => (body.trim_end(), -1.0),
             None => (lower.as_str(), 1.0),
         };
-        let mut parts = Parts::default();
+        let mut fields = FractionalPeriod::default();
         let mut rest = body;
         while !rest.is_empty() {
             rest =
-                parts.add_part(rest)?.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+                fields.add_field(rest)?.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
         }
-        parts.times(sign).whole()
+        fields.times(sign).rounded()
     }
 
     /// Returns the string form of `PostgreSQL`: `1 year 2 mons 3 days 04:05:06.5`, `00:00:00`.
@@ -115,13 +115,13 @@ impl Period {
     /// Multiplies by `factor`; `None` when out of range.
     #[must_use]
     pub fn times(self, factor: f64) -> Option<Self> {
-        self.scaled(|part| part * factor)
+        self.scaled(|field| field * factor)
     }
 
     /// Divides by `divisor`; `None` when out of range.
     #[must_use]
     pub fn divided(self, divisor: f64) -> Option<Self> {
-        self.scaled(|part| part / divisor)
+        self.scaled(|field| field / divisor)
     }
 
     /// Scales each field as `PostgreSQL` does. A fraction of a month becomes days, and a fraction
@@ -135,12 +135,12 @@ impl Period {
         let of_days = rounded((days.fract() + of_months.fract()) * SECONDS_PER_DAY);
         let more_days = (of_days / SECONDS_PER_DAY).trunc();
         let seconds = of_days - more_days * SECONDS_PER_DAY;
-        let parts = Parts {
+        let fields = FractionalPeriod {
             months: months.trunc(),
             days: days.trunc() + of_months.trunc() + more_days,
             micros: scale(self.micros as f64) + seconds * 1e6,
         };
-        parts.whole()
+        fields.rounded()
     }
 
     /// Adds two periods; `None` when out of range.
@@ -279,15 +279,15 @@ impl From<IntervalMonthDayNano> for Period {
 
 /// A period whose fields may have fractions.
 #[derive(Debug, Clone, Copy, Default)]
-struct Parts {
+struct FractionalPeriod {
     months: f64,
     days: f64,
     micros: f64,
 }
 
-impl Parts {
+impl FractionalPeriod {
     /// Parses the first field of a string and returns the remainder.
-    fn add_part<'t>(&mut self, text: &'t str) -> Option<&'t str> {
+    fn add_field<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         let digits = text.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.'));
         let (number, rest) = text.split_at(digits.unwrap_or(text.len()));
         if let Some(clock) = rest.strip_prefix(':') {
@@ -329,7 +329,7 @@ impl Parts {
         if date.is_empty() && time.is_empty() {
             return None;
         }
-        let mut parts = Self::default();
+        let mut fields = Self::default();
         let units: [&[_]; 2] = [
             &[('y', "years"), ('m', "months"), ('w', "weeks"), ('d', "days")],
             &[('h', "hours"), ('m', "minutes"), ('s', "seconds")],
@@ -339,11 +339,11 @@ impl Parts {
                 let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
                 let designator = rest[end..].chars().next()?;
                 let (_, unit) = units.iter().find(|(known, _)| *known == designator)?;
-                parts.add(Number::parse(&rest[..end])?, unit)?;
+                fields.add(Number::parse(&rest[..end])?, unit)?;
                 rest = &rest[end + 1..];
             }
         }
-        Some(parts)
+        Some(fields)
     }
 
     fn add(&mut self, number: Number, unit: &str) -> Option<()> {
@@ -368,24 +368,24 @@ impl Parts {
     /// Adds a number of units with `months` months each, such as years. A fraction of a unit
     /// becomes whole months.
     fn add_years(&mut self, number: Number, months: f64) {
-        self.months += number.whole * months + (number.fraction * months).round_ties_even();
+        self.months += number.integer * months + (number.fraction * months).round_ties_even();
     }
 
     /// Adds a number of months. A fraction of a month becomes days of a 30-day month.
     fn add_months(&mut self, number: Number) {
-        self.months += number.whole;
+        self.months += number.integer;
         let days = number.fraction * MONTH_DAYS as f64;
-        self.add_days(Number { whole: days.trunc(), fraction: days.fract() });
+        self.add_days(Number { integer: days.trunc(), fraction: days.fract() });
     }
 
     /// Adds a number of days. A fraction of a day becomes time.
     fn add_days(&mut self, number: Number) {
-        self.days += number.whole;
+        self.days += number.integer;
         self.micros += (number.fraction * MICROS_PER_DAY as f64).round_ties_even();
     }
 
     fn add_time(&mut self, number: Number, micros: f64) {
-        self.micros += number.whole * micros + (number.fraction * micros).round_ties_even();
+        self.micros += number.integer * micros + (number.fraction * micros).round_ties_even();
     }
 
     fn times(self, factor: f64) -> Self {
@@ -394,7 +394,7 @@ impl Parts {
     }
 
     /// Returns the period, with the time rounded to microseconds.
-    fn whole(self) -> Option<Period> {
+    fn rounded(self) -> Option<Period> {
         let micros = self.micros.round_ties_even();
         let fits = self.months.abs() <= MAX_MONTHS
             && self.days.abs() < f64::from(i32::MAX)
@@ -410,7 +410,7 @@ impl Parts {
 /// A parsed number. The fraction is parsed separately, because 1.9 minus 1 is not exactly 0.9.
 #[derive(Debug, Clone, Copy)]
 struct Number {
-    whole: f64,
+    integer: f64,
     /// The fraction is below 1 and has the sign of the number.
     fraction: f64,
 }
@@ -419,17 +419,17 @@ impl Number {
     fn parse(text: &str) -> Option<Self> {
         let all: f64 = text.parse().ok().filter(|all: &f64| all.is_finite())?;
         let Some((_, digits)) = text.split_once('.') else {
-            return Some(Self { whole: all, fraction: 0.0 });
+            return Some(Self { integer: all, fraction: 0.0 });
         };
         let fraction = if digits.is_empty() { 0.0 } else { format!("0.{digits}").parse().ok()? };
         let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
-        Some(Self { whole: all.trunc(), fraction: fraction * sign })
+        Some(Self { integer: all.trunc(), fraction: fraction * sign })
     }
 
     /// Multiplies by `factor`.
     fn times(self, factor: f64) -> Self {
         let fraction = self.fraction * factor;
-        Self { whole: self.whole * factor + fraction.trunc(), fraction: fraction.fract() }
+        Self { integer: self.integer * factor + fraction.trunc(), fraction: fraction.fract() }
     }
 }
 

@@ -13,22 +13,22 @@ const ITEMS_BETWEEN_CHECKS: usize = 16 * 1024;
 pub fn text_array(text: &str) -> TextArray<'_> {
     let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     let rest = match inner {
-        None => Rest::Words(text.split_whitespace()),
-        Some("") => Rest::Nothing,
-        Some(inner) => Rest::Letters(inner.chars()),
+        None => Remaining::Words(text.split_whitespace()),
+        Some("") => Remaining::Nothing,
+        Some(inner) => Remaining::Letters(inner.chars()),
     };
-    TextArray { rest, yielded: 0 }
+    TextArray { remaining: rest, yielded: 0 }
 }
 
 /// The remaining items of an array.
 #[derive(Debug)]
 pub struct TextArray<'a> {
-    rest: Rest<'a>,
+    remaining: Remaining<'a>,
     yielded: usize,
 }
 
 #[derive(Debug)]
-enum Rest<'a> {
+enum Remaining<'a> {
     Words(SplitWhitespace<'a>),
     Letters(Chars<'a>),
     Nothing,
@@ -42,13 +42,13 @@ impl Iterator for TextArray<'_> {
         if self.yielded.is_multiple_of(ITEMS_BETWEEN_CHECKS) && account::check().is_err() {
             return None;
         }
-        match &mut self.rest {
-            Rest::Words(words) => words.next().map(|word| Some(word.to_owned())),
-            Rest::Nothing => None,
-            Rest::Letters(letters) => {
+        match &mut self.remaining {
+            Remaining::Words(words) => words.next().map(|word| Some(word.to_owned())),
+            Remaining::Nothing => None,
+            Remaining::Letters(letters) => {
                 let (item, ends) = next_item(letters);
                 if ends {
-                    self.rest = Rest::Nothing;
+                    self.remaining = Remaining::Nothing;
                 }
                 Some(item)
             }

@@ -12,11 +12,11 @@ use crate::zone::Zone;
 /// A compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimestampPattern {
-    parts: Vec<Part>,
+    elements: Vec<PatternElement>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum PatternElement {
     Literal(String),
     /// A quote: written literally, as in `QuestDB`, and skipped during parsing.
     Quote,
@@ -163,7 +163,7 @@ impl TimestampPattern {
                 ),
             ));
         }
-        let mut parts = Vec::new();
+        let mut elements = Vec::new();
         let mut literal = String::new();
         let mut rest = pattern;
         let mut quoted = false;
@@ -171,27 +171,27 @@ impl TimestampPattern {
             let token = TOKENS.iter().find(|(text, _)| !quoted && rest.starts_with(text));
             if let Some((text, field)) = token {
                 if !literal.is_empty() {
-                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                    elements.push(PatternElement::Literal(std::mem::take(&mut literal)));
                 }
-                parts.push(Part::Field(*field));
+                elements.push(PatternElement::Field(*field));
                 rest = &rest[text.len()..];
                 continue;
             }
             if first == '\'' {
                 quoted = !quoted;
                 if !literal.is_empty() {
-                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                    elements.push(PatternElement::Literal(std::mem::take(&mut literal)));
                 }
-                parts.push(Part::Quote);
+                elements.push(PatternElement::Quote);
             } else {
                 literal.push(first);
             }
             rest = &rest[first.len_utf8()..];
         }
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
+            elements.push(PatternElement::Literal(literal));
         }
-        Ok(Self { parts })
+        Ok(Self { elements })
     }
 
     /// Parses a complete string; `None` when it does not match or is not a valid timestamp.
@@ -199,24 +199,24 @@ impl TimestampPattern {
     pub fn parse(&self, text: &str, unit: TimestampUnit) -> Option<i64> {
         let mut fields = Fields::default();
         let mut rest = text;
-        for part in &self.parts {
-            rest = match part {
-                Part::Literal(literal) => rest.strip_prefix(literal.as_str())?,
-                Part::Quote => rest,
-                Part::Field(field) => fields.read(*field, rest)?,
+        for element in &self.elements {
+            rest = match element {
+                PatternElement::Literal(literal) => rest.strip_prefix(literal.as_str())?,
+                PatternElement::Quote => rest,
+                PatternElement::Field(field) => fields.read(*field, rest)?,
             };
         }
-        if rest.is_empty() { fields.instant(unit) } else { None }
+        if rest.is_empty() { fields.to_timestamp(unit) } else { None }
     }
 
     /// Appends the formatted timestamp.
     pub fn format(&self, out: &mut Vec<u8>, value: i64, unit: TimestampUnit) {
-        let moment = Moment::new(value, unit);
-        for part in &self.parts {
-            match part {
-                Part::Literal(literal) => out.extend_from_slice(literal.as_bytes()),
-                Part::Quote => out.push(b'\''),
-                Part::Field(field) => moment.write(*field, out),
+        let moment = TimestampFields::new(value, unit);
+        for element in &self.elements {
+            match element {
+                PatternElement::Literal(literal) => out.extend_from_slice(literal.as_bytes()),
+                PatternElement::Quote => out.push(b'\''),
+                PatternElement::Field(field) => moment.write(*field, out),
             }
         }
     }
@@ -297,7 +297,7 @@ impl Fields {
     }
 
     fn read_number<'a>(&mut self, field: Field, text: &'a str) -> Option<&'a str> {
-        let (width, longest, range) = match field {
+        let (width, max, range) = match field {
             Field::Month(width) => (width, 2, 1..=12),
             Field::Week(width) => (width, 2, 1..=53),
             Field::DayOfYear => (Greedy, 3, 1..=366),
@@ -311,7 +311,7 @@ impl Fields {
             Field::Minute(width) | Field::Second(width) => (width, 2, 0..=59),
             _ => return None,
         };
-        let (value, _, rest) = number(text, width, longest)?;
+        let (value, _, rest) = number(text, width, max)?;
         if !range.contains(&value) {
             return None;
         }
@@ -335,7 +335,7 @@ impl Fields {
         Some(rest)
     }
 
-    fn instant(&self, unit: TimestampUnit) -> Option<i64> {
+    fn to_timestamp(&self, unit: TimestampUnit) -> Option<i64> {
         let hour = match self.afternoon {
             Some(true) if self.hour < 12 => self.hour + 12,
             _ => self.hour,
@@ -368,21 +368,21 @@ impl Fields {
 }
 
 /// Parses digits and returns the value, the number of digits, and the remainder.
-fn number(text: &str, width: Width, longest: usize) -> Option<(i64, usize, &str)> {
-    let wanted = match width {
+fn number(text: &str, width: Width, max: usize) -> Option<(i64, usize, &str)> {
+    let required = match width {
         Exactly(count) => count,
-        Greedy => longest,
+        Greedy => max,
     };
     // Examines no more digits than the field needs, so that parsing adjacent fields takes linear
     // time.
-    let present = text.bytes().take(wanted).take_while(u8::is_ascii_digit).count();
-    let taken = match width {
+    let present = text.bytes().take(required).take_while(u8::is_ascii_digit).count();
+    let used = match width {
         Exactly(count) if present >= count => count,
         Greedy if present > 0 => present,
         _ => return None,
     };
-    let value = text[..taken].bytes().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
-    Some((value, taken, &text[taken..]))
+    let value = text[..used].bytes().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
+    Some((value, used, &text[used..]))
 }
 
 /// Parses one of `names`, each truncated to `length` letters, ignoring case.
@@ -397,14 +397,14 @@ fn name<'a>(text: &'a str, names: &[&str], length: usize) -> Option<(usize, &'a 
 /// Parses the longest zone at the start of `text`.
 fn zone(text: &str) -> Option<(Zone, &str)> {
     let in_zone = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '+' | '-' | ':');
-    let longest = text.chars().take(MAX_ZONE_LENGTH).take_while(in_zone).count();
-    (1..=longest)
+    let max = text.chars().take(MAX_ZONE_LENGTH).take_while(in_zone).count();
+    (1..=max)
         .rev()
         .find_map(|length| Zone::parse(&text[..length]).map(|zone| (zone, &text[length..])))
 }
 
 /// The fields of a timestamp, for formatting.
-struct Moment {
+struct TimestampFields {
     date: CivilDate,
     seconds: i64,
     nanos: i64,
@@ -412,7 +412,7 @@ struct Moment {
     digits: usize,
 }
 
-impl Moment {
+impl TimestampFields {
     fn new(value: i64, unit: TimestampUnit) -> Self {
         let of_day = value.rem_euclid(unit.per_day());
         Self {

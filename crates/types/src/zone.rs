@@ -183,7 +183,7 @@ pub fn parse_shift(text: &str) -> Option<i64> {
 }
 
 fn naive(seconds: i64) -> Option<NaiveDateTime> {
-    DateTime::from_timestamp(seconds, 0).map(|instant| instant.naive_utc())
+    DateTime::from_timestamp(seconds, 0).map(|timestamp| timestamp.naive_utc())
 }
 
 #[cfg(test)]

@@ -46,8 +46,8 @@ fn is_fine(text: &str) -> bool {
     let fraction = text.match_indices('.').any(|(at, _)| digits(&text[at + 1..]) > 6);
     let before = |at: usize| text[..at].ends_with(|c: char| c.is_ascii_digit());
     let nanos = text.match_indices('n').any(|(at, _)| before(at));
-    let instants = ['Z', ' ', '+', '$'].iter().any(|mark| text.contains(*mark));
-    fraction || nanos || instants
+    let timestamps = ['Z', ' ', '+', '$'].iter().any(|mark| text.contains(*mark));
+    fraction || nanos || timestamps
 }
 
 #[test]

@@ -10,11 +10,40 @@ pub struct CountingAllocator<A>(pub A);
 
 /// Returns to the system the memory that this thread has freed and mimalloc still retains. The
 /// duration depends on the thread's pages, and is some milliseconds for gigabytes.
-pub fn give_back() {
+pub fn release_memory() {
     // SAFETY: it takes no pointers and may be called by any thread at any time, even if another
     // allocator is in use.
     unsafe { libmimalloc_sys::mi_collect(true) }
 }
+
+/// Keeps mimalloc's main heap usable after the end of the thread that loaded this library. Each
+/// thread calls it before the library's first use; other threads are not affected.
+///
+/// mimalloc assigns its main heap to the loading thread and recognises the thread by its ID. When
+/// the thread ends, a destructor clears the heap. A later thread that gets the same ID would still
+/// receive the cleared heap, and would crash: Node.js workers load the addon and end. Without the
+/// destructor, the later thread continues with the intact heap.
+#[cfg(unix)]
+pub fn retain_main_heap() {
+    unsafe extern "C" {
+        /// The key whose destructor clears the heap of a thread.
+        static _mi_heap_default_key: libc::pthread_key_t;
+        /// The main heap's part for the loading thread. Only its address is used.
+        static theap_main: u8;
+    }
+    // SAFETY: mimalloc defines both symbols, and writes the key while the library is loaded. The
+    // calls access only the value of this thread; for an invalid key they change nothing.
+    unsafe {
+        let key = _mi_heap_default_key;
+        if std::ptr::eq(libc::pthread_getspecific(key).cast(), &raw const theap_main) {
+            libc::pthread_setspecific(key, std::ptr::null());
+        }
+    }
+}
+
+/// As far as is known, other platforms do not need this measure.
+#[cfg(not(unix))]
+pub fn retain_main_heap() {}
 
 /// Converts a size to a signed difference. No layout is larger than `isize::MAX`.
 fn signed(bytes: usize) -> i64 {

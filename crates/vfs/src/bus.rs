@@ -178,7 +178,7 @@ fn cover(range: &Range, address: usize) -> bool {
     let (page, errno) =
         unsafe { (libc::sysconf(libc::_SC_PAGESIZE) as usize, libc::__errno_location()) };
     // SAFETY: the location is this thread's own.
-    let kept = unsafe { *errno };
+    let retained = unsafe { *errno };
     let from = address & !(page - 1);
     let end = range.start.load(Ordering::Acquire) + range.len.load(Ordering::Acquire);
     // Counted first, so that any thread that sees a zero also sees the count.
@@ -197,7 +197,7 @@ fn cover(range: &Range, address: usize) -> bool {
         )
     };
     // SAFETY: as above.
-    unsafe { *errno = kept };
+    unsafe { *errno = retained };
     mapped != libc::MAP_FAILED
 }
 

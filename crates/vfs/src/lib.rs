@@ -28,7 +28,7 @@ use arrow_buffer::Buffer;
 use tidemark_types::EngineResult;
 
 pub use ahead::read_ahead;
-pub use allocator::{CountingAllocator, give_back};
+pub use allocator::{CountingAllocator, release_memory, retain_main_heap};
 pub use bus::{faults, is_faulted};
 pub use checked::{CheckedKeys, KeyOutOfRange};
 pub use descriptor::duplicate_socket;
@@ -36,7 +36,8 @@ pub use machine::{FileSystem, Limits, limits};
 pub use real::RealVfs;
 pub use sim::{SimFault, SimVfs};
 pub use texts::{
-    INLINE_BYTES, PIECE_TEXTS, Stretch, are_ascii, ascii_stretch, column as text_column, stretch,
+    ByteRange, INLINE_BYTES, STRINGS_PER_CHUNK, are_ascii, ascii_byte_range, byte_range,
+    column as text_column,
 };
 
 /// Mode in which a file is opened.

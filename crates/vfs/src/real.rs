@@ -270,9 +270,9 @@ mod tests {
     fn a_second_lock_of_the_same_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let vfs = RealVfs::new(directory.path()).unwrap();
-        let held = vfs.lock("lock").unwrap();
+        let lock = vfs.lock("lock").unwrap();
         assert_eq!(vfs.lock("lock").unwrap_err().code, ErrorCode::RootLocked);
-        drop(held);
+        drop(lock);
         vfs.lock("lock").unwrap();
     }
 
@@ -280,10 +280,10 @@ mod tests {
     fn a_duplicated_descriptor_does_not_keep_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let vfs = RealVfs::new(directory.path()).unwrap();
-        let held = vfs.locked("lock").unwrap();
+        let lock = vfs.locked("lock").unwrap();
         // Simulates a child process between fork and exec.
-        let copy = held.file.try_clone().unwrap();
-        drop(held);
+        let copy = lock.file.try_clone().unwrap();
+        drop(lock);
         vfs.lock("lock").unwrap();
         drop(copy);
     }

@@ -254,7 +254,7 @@ impl SimVfs {
 
     /// Changes the durable content of a file without the database's knowledge, as a failing disk
     /// does.
-    pub fn spoil(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub fn corrupt(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut state = self.state.lock();
         let inode = state.lookup(path)?;
         let file = state.disk.files.get_mut(&inode).ok_or(io::ErrorKind::NotFound)?;
@@ -294,8 +294,8 @@ impl VfsFile for SimHandle {
         let mut state = self.state.lock();
         state.step()?;
         if let Some(file) = state.disk.files.get(&self.inode) {
-            let held = file.room.max(file.current.len() as u64);
-            state.refuse_when_full((offset + data.len() as u64).saturating_sub(held))?;
+            let bytes = file.allocated.max(file.current.len() as u64);
+            state.refuse_when_full((offset + data.len() as u64).saturating_sub(bytes))?;
         }
         let file = state.disk.files.get_mut(&self.inode).ok_or(io::ErrorKind::NotFound)?;
         file.write(offset as usize, data);
@@ -327,10 +327,10 @@ impl VfsFile for SimHandle {
     fn allocate(&self, len: u64) -> io::Result<()> {
         let mut state = self.state.lock();
         let file = state.disk.files.get(&self.inode).ok_or(io::ErrorKind::NotFound)?;
-        let held = file.room.max(file.current.len() as u64);
-        state.refuse_when_full(len.saturating_sub(held))?;
+        let bytes = file.allocated.max(file.current.len() as u64);
+        state.refuse_when_full(len.saturating_sub(bytes))?;
         let file = state.disk.files.get_mut(&self.inode).ok_or(io::ErrorKind::NotFound)?;
-        file.room = file.room.max(len);
+        file.allocated = file.allocated.max(len);
         Ok(())
     }
 
@@ -419,11 +419,11 @@ impl Vfs for SimVfs {
         }
         state.step()?;
         let mut at = String::new();
-        for part in path.split('/') {
+        for component in path.split('/') {
             if !at.is_empty() {
                 at.push('/');
             }
-            at.push_str(part);
+            at.push_str(component);
             state.disk.directories.entry(at.clone()).or_default();
         }
         state.finish()

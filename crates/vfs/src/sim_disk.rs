@@ -27,7 +27,7 @@ pub(crate) struct SimFile {
     /// Writes since the durable content, in order.
     unsynced: Vec<(usize, Arc<[u8]>)>,
     /// Bytes allocated for the file.
-    pub(crate) room: u64,
+    pub(crate) allocated: u64,
 }
 
 /// A change of a directory that is not yet durable.
@@ -169,7 +169,7 @@ impl SimFile {
             persist(&mut content, *offset, data, rng, keep, junk);
         }
         let content = Arc::new(content);
-        Self { current: Arc::clone(&content), durable: content, unsynced: Vec::new(), room: 0 }
+        Self { current: Arc::clone(&content), durable: content, unsynced: Vec::new(), allocated: 0 }
     }
 }
 
@@ -191,8 +191,8 @@ fn persist(
         let end = (sector_end - offset).min(data.len());
         let (from, to) = (offset + at, (offset + end).min(content.len()));
         if from < to {
-            let kept = if torn { rng.random_bool(keep) } else { fate < keep };
-            if kept {
+            let retained = if torn { rng.random_bool(keep) } else { fate < keep };
+            if retained {
                 content[from..to].copy_from_slice(&data[at..at + (to - from)]);
             } else if junk && torn && rng.random_bool(0.05) {
                 rng.fill(&mut content[from..to]);
@@ -265,7 +265,7 @@ impl SimDisk {
         let named: BTreeSet<Inode> =
             self.directories.values().flat_map(|d| d.current.values().copied()).collect();
         let files = named.iter().filter_map(|inode| self.files.get(inode));
-        files.map(|file| file.room.max(file.current.len() as u64)).sum()
+        files.map(|file| file.allocated.max(file.current.len() as u64)).sum()
     }
 
     /// Returns a disk state that a power loss may leave.
@@ -306,8 +306,8 @@ impl SimDisk {
     fn with_moves_undone(&self, rng: &mut ChaCha8Rng, keep: f64) -> Self {
         let mut disk = self.clone();
         for (from, to) in std::mem::take(&mut disk.moved).iter().rev() {
-            let taken = disk.directories.contains_key(from);
-            if !taken && disk.directories.contains_key(to) && !rng.random_bool(keep) {
+            let used = disk.directories.contains_key(from);
+            if !used && disk.directories.contains_key(to) && !rng.random_bool(keep) {
                 disk.move_directory(to, from);
             }
         }

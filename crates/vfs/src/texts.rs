@@ -6,7 +6,7 @@ use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::ArrowError;
 
 /// Number of strings processed together. Their views fit into the first-level cache.
-pub const PIECE_TEXTS: usize = 1024;
+pub const STRINGS_PER_CHUNK: usize = 1024;
 /// Maximum length of a string stored in its view.
 pub const INLINE_BYTES: u32 = 12;
 /// High bit of each byte, which no ASCII character has.
@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// Byte range of some strings, except strings stored in their views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch<'a> {
+pub struct ByteRange<'a> {
     /// Start of `bytes` in their buffer.
     pub start: u32,
     /// Bytes of all strings, with small gaps; empty if all strings are in their views.
@@ -37,7 +37,7 @@ struct Found {
     long: u64,
 }
 
-fn look(views: &[u128]) -> Found {
+fn scan_views(views: &[u128]) -> Found {
     let mut found = Found { bits: 0, buffers: (u32::MAX, 0), start: u32::MAX, end: 0, long: 0 };
     if let Some(bits) = inline_bits(views) {
         return Found { bits, ..found };
@@ -71,9 +71,9 @@ fn inline_bits(views: &[u128]) -> Option<u64> {
 }
 
 /// Returns the single byte range of all long strings, if they are close together.
-fn together<'a>(found: &Found, buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
+fn contiguous_range<'a>(found: &Found, buffers: &'a [Buffer]) -> Option<ByteRange<'a>> {
     if found.long == 0 {
-        return Some(Stretch { start: 0, bytes: &[] });
+        return Some(ByteRange { start: 0, bytes: &[] });
     }
     if found.buffers.0 != found.buffers.1 || found.long > MAX_BYTES as u64 {
         return None;
@@ -81,37 +81,37 @@ fn together<'a>(found: &Found, buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
     let buffer = buffers.get(found.buffers.0 as usize)?;
     let bytes = buffer.get(found.start as usize..usize::try_from(found.end).ok()?)?;
     let is_close = bytes.len() <= 2 * found.long as usize + GAP_BYTES;
-    is_close.then_some(Stretch { start: found.start, bytes })
+    is_close.then_some(ByteRange { start: found.start, bytes })
 }
 
 /// Returns the byte range of these strings, if they are close together.
 #[must_use]
-pub fn stretch<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
-    together(&look(views), buffers)
+pub fn byte_range<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<ByteRange<'a>> {
+    contiguous_range(&scan_views(views), buffers)
 }
 
-/// Like [`stretch`], but only for ASCII strings.
+/// Like [`byte_range`], but only for ASCII strings.
 #[must_use]
-pub fn ascii_stretch<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
-    let found = look(views);
+pub fn ascii_byte_range<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<ByteRange<'a>> {
+    let found = scan_views(views);
     if found.bits & HIGH_BITS != 0 {
         return None;
     }
-    together(&found, buffers).filter(|stretch| stretch.bytes.is_ascii())
+    contiguous_range(&found, buffers).filter(|range| range.bytes.is_ascii())
 }
 
 /// Whether all strings are ASCII. They may be anywhere in the buffers. `false` does not prove that
 /// a long string is not ASCII.
 #[must_use]
 pub fn are_ascii(views: &[u128], buffers: &[Buffer]) -> bool {
-    views.chunks(PIECE_TEXTS).all(|piece| {
-        let found = look(piece);
+    views.chunks(STRINGS_PER_CHUNK).all(|chunk| {
+        let found = scan_views(chunk);
         if found.bits & HIGH_BITS != 0 || found.long > MAX_BYTES as u64 {
             return false;
         }
-        match together(&found, buffers) {
-            Some(stretch) => stretch.bytes.is_ascii(),
-            None => piece.iter().all(|&view| {
+        match contiguous_range(&found, buffers) {
+            Some(range) => range.bytes.is_ascii(),
+            None => chunk.iter().all(|&view| {
                 let end = |start: usize| start + view as u32 as usize;
                 let text = |buffer: &Buffer| {
                     let start = (view >> 96) as usize;
@@ -161,13 +161,13 @@ mod tests {
         let buffers = || vec![Buffer::from(text.to_vec())];
         let sound = vec![0, long(0, 0, text), long(0, 2, &text[2..])];
         assert!(are_ascii(&sound, &buffers()));
-        assert_eq!(stretch(&sound, &buffers()).unwrap().bytes, text);
+        assert_eq!(byte_range(&sound, &buffers()).unwrap().bytes, text);
         let array = column(sound.clone(), buffers(), None).unwrap();
         assert_eq!(array.value(2), "23456789abcdef");
         // Views beyond the buffer and in a nonexistent buffer, then a column with too few nulls.
         for view in [long(0, 1, text), long(1, 0, text), long(0, u32::MAX, text)] {
             assert!(!are_ascii(&[view], &buffers()));
-            assert_eq!(stretch(&[view], &buffers()), None);
+            assert_eq!(byte_range(&[view], &buffers()), None);
             assert!(column(vec![view], buffers(), None).is_err());
         }
         assert!(column(sound, buffers(), Some(NullBuffer::new_valid(1))).is_err());
@@ -180,7 +180,7 @@ mod tests {
             let buffers = vec![Buffer::from(text.to_vec())];
             let views = vec![long(0, 0, text)];
             assert!(!are_ascii(&views, &buffers));
-            assert_eq!(ascii_stretch(&views, &buffers), None);
+            assert_eq!(ascii_byte_range(&views, &buffers), None);
             assert_eq!(column(views, buffers, None).is_ok(), is_text);
         }
         for len in [13, 16, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
@@ -199,10 +199,10 @@ mod tests {
         let body = vec![b'x'; 100_000];
         let views = vec![long(0, 0, &body[..20]), long(0, 90_000, &body[..20])];
         let buffers = vec![Buffer::from(body.clone()), Buffer::from(body)];
-        assert_eq!(stretch(&views, &buffers), None);
+        assert_eq!(byte_range(&views, &buffers), None);
         assert!(are_ascii(&views, &buffers));
         let views = vec![views[0], long(1, 0, &buffers[1][..20])];
-        assert_eq!(stretch(&views, &buffers), None);
+        assert_eq!(byte_range(&views, &buffers), None);
         assert!(are_ascii(&views, &buffers));
     }
 }

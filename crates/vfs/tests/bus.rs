@@ -15,7 +15,7 @@ const CHILD: &str = "TIDEMARK_BUS_CHILD";
 const PAGE: usize = 4_096;
 const PAGES: usize = 16;
 const FILL: u8 = 0xa5;
-const KEPT_BY_PREVIOUS: i32 = 42;
+const PREVIOUS_HANDLER_EXIT: i32 = 42;
 
 fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
@@ -79,7 +79,7 @@ fn truncation_of_a_mapped_file_is_noticed() {
 
 extern "C" fn previous_handler(_: libc::c_int) {
     // SAFETY: ends the process immediately, which is allowed in a handler.
-    unsafe { libc::_exit(KEPT_BY_PREVIOUS) };
+    unsafe { libc::_exit(PREVIOUS_HANDLER_EXIT) };
 }
 
 /// Reads a foreign map whose file was truncated while mapped.
@@ -103,7 +103,7 @@ fn touch_a_foreign_map() {
 fn faults_at_other_addresses_reach_the_previous_handler() {
     if !is_child() {
         let status = run_as_child("faults_at_other_addresses_reach_the_previous_handler");
-        assert_eq!(status.code(), Some(KEPT_BY_PREVIOUS));
+        assert_eq!(status.code(), Some(PREVIOUS_HANDLER_EXIT));
         return;
     }
     // SAFETY: a zeroed action with a handler of the plain signature.

@@ -4,7 +4,7 @@ use arrow_buffer::IntervalMonthDayNano;
 use tidemark_types::period::Period;
 
 use crate::columns::Fixed;
-use crate::digits::{InstantWriter, push_integer};
+use crate::digits::{TimestampWriter, push_integer};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 const GEOHASH_BASE32: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
@@ -59,7 +59,7 @@ pub(crate) fn push_char(out: &mut Vec<u8>, unit: u16) {
 
 /// `('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')`; microseconds only if not zero.
 pub(crate) fn push_interval(out: &mut Vec<u8>, ends: [Fixed<'_, i64>; 2], row: usize) {
-    let mut writer = InstantWriter::new(crate::digits::InstantStyle::Iso);
+    let mut writer = TimestampWriter::new(crate::digits::TimestampStyle::Iso);
     for (index, end) in ends.into_iter().enumerate() {
         out.extend_from_slice(if index == 0 { b"(" } else { b", " });
         match end.get(row) {

@@ -9,7 +9,7 @@ use tidemark_types::{EngineResult, Field};
 
 use crate::cells;
 use crate::columns::{Column, columns_of, geohash_bits};
-use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
+use crate::digits::{TimestampStyle, TimestampWriter, push_double, push_float, push_integer};
 use crate::growth::Growth;
 use crate::symbols::SymbolTexts;
 
@@ -28,7 +28,7 @@ pub(crate) struct CsvRows {
 /// State of a column that is retained across rows.
 #[derive(Debug)]
 struct CellState {
-    instants: InstantWriter,
+    timestamps: TimestampWriter,
     symbols: SymbolTexts,
 }
 
@@ -37,7 +37,7 @@ impl CsvRows {
         let states = fields
             .iter()
             .map(|_| CellState {
-                instants: InstantWriter::new(InstantStyle::Iso),
+                timestamps: TimestampWriter::new(TimestampStyle::Iso),
                 symbols: SymbolTexts::default(),
             })
             .collect();
@@ -117,13 +117,13 @@ fn push_cell(
         Column::Double(values) => bare(out, values.get(row), push_double),
         Column::Float(values) => bare(out, values.get(row), push_float),
         Column::Micros(values) => {
-            quoted(out, values.get(row), |out, ts| state.instants.push_micros(out, ts));
+            quoted(out, values.get(row), |out, ts| state.timestamps.push_micros(out, ts));
         }
         Column::Millis(values) => {
-            quoted(out, values.get(row), |out, ts| state.instants.push_millis(out, ts));
+            quoted(out, values.get(row), |out, ts| state.timestamps.push_millis(out, ts));
         }
         Column::Nanos(values) => {
-            quoted(out, values.get(row), |out, ts| state.instants.push_nanos(out, ts));
+            quoted(out, values.get(row), |out, ts| state.timestamps.push_nanos(out, ts));
         }
         Column::Symbol { keys, values, .. } => {
             bare(out, keys.get(row), |out, key| match state.symbols.get(key as usize) {

@@ -52,11 +52,11 @@ fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
         return false;
     }
     let scaled = scaled as u64;
-    let (whole, fraction) = ((scaled / 100_000_000) as u32, (scaled % 100_000_000) as u32);
+    let (integer, fraction) = ((scaled / 100_000_000) as u32, (scaled % 100_000_000) as u32);
     if value < 0.0 {
         out.push(b'-');
     }
-    push_integer(out, whole);
+    push_integer(out, integer);
     let mut text = *b".00000000";
     if fraction == 0 {
         out.extend_from_slice(&text[..2]);
@@ -73,7 +73,7 @@ fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
 
 /// Format of timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InstantStyle {
+pub(crate) enum TimestampStyle {
     /// `2024-01-02T03:04:05.678901Z`
     Iso,
     /// `2024-01-02 03:04:05.678901`; six digits even for nanoseconds, because drivers fail with
@@ -85,18 +85,18 @@ pub(crate) enum InstantStyle {
 
 /// Writes timestamps; caches the text of the last day, which adjacent rows mostly share.
 #[derive(Debug, Clone)]
-pub(crate) struct InstantWriter {
-    style: InstantStyle,
+pub(crate) struct TimestampWriter {
+    style: TimestampStyle,
     day: i64,
     prefix: Vec<u8>,
 }
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-impl InstantWriter {
-    pub(crate) fn new(style: InstantStyle) -> Self {
+impl TimestampWriter {
+    pub(crate) fn new(style: TimestampStyle) -> Self {
         let mut writer = Self { style, day: 0, prefix: Vec::with_capacity(16) };
-        writer.keep_day(0);
+        writer.cache_day(0);
         writer
     }
 
@@ -124,7 +124,7 @@ impl InstantWriter {
     /// Writes nanoseconds since 1970 with nine digits; six in Postgres style.
     #[inline]
     pub(crate) fn push_nanos(&mut self, out: &mut Vec<u8>, nanos: i64) {
-        if self.style == InstantStyle::Postgres {
+        if self.style == TimestampStyle::Postgres {
             return self.push_micros(out, nanos.div_euclid(1_000));
         }
         let fraction = nanos.rem_euclid(1_000_000_000) as u32;
@@ -141,7 +141,7 @@ impl InstantWriter {
     fn push(&mut self, out: &mut Vec<u8>, seconds: i64, fraction: &[u8]) {
         let day = seconds.div_euclid(SECONDS_PER_DAY);
         if day != self.day {
-            self.keep_day(day);
+            self.cache_day(day);
         }
         out.extend_from_slice(&self.prefix);
         let second = seconds.rem_euclid(SECONDS_PER_DAY) as u32;
@@ -151,13 +151,13 @@ impl InstantWriter {
         put_two(&mut text, 6, second % 60);
         out.extend_from_slice(&text);
         out.extend_from_slice(fraction);
-        if self.style == InstantStyle::Iso {
+        if self.style == TimestampStyle::Iso {
             out.push(b'Z');
         }
     }
 
     #[cold]
-    fn keep_day(&mut self, day: i64) {
+    fn cache_day(&mut self, day: i64) {
         let date = CivilDate::from_days(day);
         self.day = day;
         self.prefix.clear();
@@ -176,7 +176,7 @@ impl InstantWriter {
         let mut text = *b"-00-00T";
         put_two(&mut text, 1, u32::from(date.month));
         put_two(&mut text, 4, u32::from(date.day));
-        if self.style != InstantStyle::Iso {
+        if self.style != TimestampStyle::Iso {
             text[6] = b' ';
         }
         self.prefix.extend_from_slice(&text);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn timestamps_of_each_unit_are_formatted() {
-        let mut iso = InstantWriter::new(InstantStyle::Iso);
+        let mut iso = TimestampWriter::new(TimestampStyle::Iso);
         let mut out = Vec::new();
         iso.push_micros(&mut out, 1_704_164_645_678_901);
         iso.push_millis(&mut out, -1);
@@ -258,11 +258,11 @@ mod tests {
             "2024-01-02T03:04:05.678901Z1969-12-31T23:59:59.999Z\
              2024-01-02T03:04:05.678901234Z10000-01-01T00:00:00.000000Z"
         );
-        let mut pg = InstantWriter::new(InstantStyle::Postgres);
+        let mut pg = TimestampWriter::new(TimestampStyle::Postgres);
         let mut out = Vec::new();
         pg.push_millis(&mut out, 1_704_164_645_678);
         pg.push_nanos(&mut out, 1_704_164_645_678_901_999);
-        let mut nanos = InstantWriter::new(InstantStyle::PostgresNanos);
+        let mut nanos = TimestampWriter::new(TimestampStyle::PostgresNanos);
         nanos.push_nanos(&mut out, 1_704_164_645_678_901_234);
         assert_eq!(
             String::from_utf8(out).unwrap(),

@@ -9,25 +9,25 @@ const FREE_BYTES: usize = 1 << 20;
 /// Buffer length for which memory was requested.
 #[derive(Debug)]
 pub(crate) struct Growth {
-    asked: usize,
+    requested: usize,
 }
 
 impl Growth {
     /// Starts with the current length of a buffer.
     pub(crate) fn of(out: &[u8]) -> Self {
-        Self { asked: out.len() + FREE_BYTES }
+        Self { requested: out.len() + FREE_BYTES }
     }
 
     /// Must be called after each cell.
     #[inline]
     pub(crate) fn check(&mut self, out: &[u8]) -> EngineResult<()> {
-        if out.len() <= self.asked { Ok(()) } else { self.ask(out) }
+        if out.len() <= self.requested { Ok(()) } else { self.request(out) }
     }
 
     /// Requests memory for a buffer that doubles as it grows.
     #[cold]
-    fn ask(&mut self, out: &[u8]) -> EngineResult<()> {
-        self.asked = 2 * out.len();
-        account::room(out.len())
+    fn request(&mut self, out: &[u8]) -> EngineResult<()> {
+        self.requested = 2 * out.len();
+        account::check_allocation(out.len())
     }
 }

@@ -13,7 +13,7 @@ pub struct RequestPattern {
     /// The remainder of the request line, and the headers.
     pub after: Vec<u8>,
     /// Maximum bytes of a request; longer requests do not match.
-    pub longest: usize,
+    pub max_bytes: usize,
 }
 
 /// Next message in a buffer.
@@ -34,7 +34,7 @@ pub enum HttpMessage {
 
 /// Reads the message at the start of `bytes`.
 pub fn next_request(bytes: &[u8], pattern: &RequestPattern) -> HttpMessage {
-    let RequestPattern { before, after, longest } = pattern;
+    let RequestPattern { before, after, max_bytes: max } = pattern;
     let Some(rest) = bytes.strip_prefix(before.as_slice()) else {
         let may_become = before.starts_with(bytes);
         return if may_become { HttpMessage::Incomplete } else { HttpMessage::Other };
@@ -42,7 +42,7 @@ pub fn next_request(bytes: &[u8], pattern: &RequestPattern) -> HttpMessage {
     let within = rest.iter().position(|byte| !is_of_text(*byte));
     let (encoded, behind) = rest.split_at(within.unwrap_or(rest.len()));
     let len = before.len() + encoded.len() + after.len();
-    if len > *longest {
+    if len > *max {
         return HttpMessage::Other;
     }
     if !behind.starts_with(after) {
@@ -122,7 +122,7 @@ mod tests {
         RequestPattern {
             before: b"GET /exec?query=".to_vec(),
             after: b"&limit=5 HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
-            longest: 200,
+            max_bytes: 200,
         }
     }
 

@@ -273,7 +273,7 @@ fn values_repeat(column: &ArrayRef) -> bool {
 
 /// Last timestamp of a column; `None` if one is null or less than its predecessor.
 fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
-    let instants = match column.data_type() {
+    let timestamps = match column.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             column.as_primitive::<TimestampMicrosecondType>().values()
         }
@@ -282,8 +282,8 @@ fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
         }
         _ => return None,
     };
-    let ascends = instants.is_sorted() && instants.first().is_none_or(|first| before <= *first);
-    (ascends && column.null_count() == 0).then(|| instants.last().copied().unwrap_or(before))
+    let ascends = timestamps.is_sorted() && timestamps.first().is_none_or(|first| before <= *first);
+    (ascends && column.null_count() == 0).then(|| timestamps.last().copied().unwrap_or(before))
 }
 
 /// Type of the column in the file. Columns that are never null in the dialect are required.
@@ -409,9 +409,9 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
         return Ok(new_null_array(target, array.len()));
     }
     let rendered = match field.sql_type {
-        SqlType::Date => utc_instants::<TimestampMillisecondType>(array),
-        SqlType::Timestamp => utc_instants::<TimestampMicrosecondType>(array),
-        SqlType::TimestampNs => utc_instants::<TimestampNanosecondType>(array),
+        SqlType::Date => utc_timestamps::<TimestampMillisecondType>(array),
+        SqlType::Timestamp => utc_timestamps::<TimestampMicrosecondType>(array),
+        SqlType::TimestampNs => utc_timestamps::<TimestampNanosecondType>(array),
         SqlType::Char
         | SqlType::Ipv4
         | SqlType::Geohash(_)
@@ -439,9 +439,9 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
 }
 
 /// Returns the same timestamps with a zone; values are UTC in both types.
-fn utc_instants<T: ArrowTimestampType>(array: &ArrayRef) -> Option<ArrayRef> {
-    let instants = array.as_primitive_opt::<T>()?;
-    Some(Arc::new(instants.clone().with_timezone(UTC)))
+fn utc_timestamps<T: ArrowTimestampType>(array: &ArrayRef) -> Option<ArrayRef> {
+    let timestamps = array.as_primitive_opt::<T>()?;
+    Some(Arc::new(timestamps.clone().with_timezone(UTC)))
 }
 
 /// BOOLEAN, BYTE and SHORT are never null; a null from a join becomes false or 0.

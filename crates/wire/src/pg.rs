@@ -8,7 +8,7 @@ use tidemark_types::{CatalogType, EngineError, EngineResult, Field, SqlType};
 
 use crate::cells;
 use crate::columns::{Column, columns_of, geohash_bits};
-use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_integer};
+use crate::digits::{TimestampStyle, TimestampWriter, push_double, push_float, push_integer};
 use crate::growth::Growth;
 
 /// Microseconds from 1970 to 2000, where Postgres's binary timestamps start.
@@ -25,7 +25,7 @@ const CELL_BYTES_GUESS: usize = 16;
 pub(crate) struct PgRows {
     fields: Vec<Field>,
     binary: Vec<bool>,
-    instants: Vec<InstantWriter>,
+    timestamps: Vec<TimestampWriter>,
 }
 
 impl PgRows {
@@ -61,9 +61,10 @@ impl PgRows {
             .zip(&codes)
             .map(|(field, code)| *code == 1 || field.sql_type == SqlType::Binary)
             .collect();
-        let style = if nanoseconds { InstantStyle::PostgresNanos } else { InstantStyle::Postgres };
-        let instants = vec![InstantWriter::new(style); fields.len()];
-        Ok(Self { fields: fields.to_vec(), binary, instants })
+        let style =
+            if nanoseconds { TimestampStyle::PostgresNanos } else { TimestampStyle::Postgres };
+        let timestamps = vec![TimestampWriter::new(style); fields.len()];
+        Ok(Self { fields: fields.to_vec(), binary, timestamps })
     }
 
     pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
@@ -100,7 +101,7 @@ impl PgRows {
                 } else if self.binary[position] {
                     push_binary(out, column, row)
                 } else {
-                    push_text(out, column, &mut self.instants[position], row)
+                    push_text(out, column, &mut self.timestamps[position], row)
                 };
                 if written {
                     put_length(out, at, 4)?;
@@ -151,7 +152,8 @@ fn push_word(out: &mut Vec<u8>, value: Option<[u8; 8]>) {
     out.extend_from_slice(&cell);
 }
 
-/// Strings of more than 2 GiB need no check here, because their rows are too long and are refused.
+/// Appends the length and the bytes of a string. Strings of more than 2 GiB need no check here,
+/// because their rows are too long and are refused.
 #[inline]
 fn push_sized_text(out: &mut Vec<u8>, text: Option<&str>) {
     let length = text.map_or(NULL_LENGTH, |text| text.len() as i32);
@@ -179,7 +181,7 @@ fn put<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, 
 fn push_text(
     out: &mut Vec<u8>,
     column: &Column<'_>,
-    instants: &mut InstantWriter,
+    timestamps: &mut TimestampWriter,
     row: usize,
 ) -> bool {
     match column {
@@ -194,12 +196,14 @@ fn push_text(
         Column::Float(values) => put(out, values.get(row), push_float),
         Column::Double(values) => put(out, values.get(row), push_double),
         Column::Millis(values) => {
-            put(out, values.get(row), |out, ts| instants.push_millis(out, ts))
+            put(out, values.get(row), |out, ts| timestamps.push_millis(out, ts))
         }
         Column::Micros(values) => {
-            put(out, values.get(row), |out, ts| instants.push_micros(out, ts))
+            put(out, values.get(row), |out, ts| timestamps.push_micros(out, ts))
         }
-        Column::Nanos(values) => put(out, values.get(row), |out, ts| instants.push_nanos(out, ts)),
+        Column::Nanos(values) => {
+            put(out, values.get(row), |out, ts| timestamps.push_nanos(out, ts))
+        }
         Column::Decimal(values) => {
             put(out, values.text(row), |out, text| out.extend_from_slice(text.as_bytes()))
         }
@@ -300,10 +304,10 @@ fn push_numeric(out: &mut Vec<u8>, text: &str) {
         Some(rest) => (true, rest),
         None => (false, text),
     };
-    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-    let whole = whole.trim_start_matches('0');
-    let mut padded = "0".repeat((4 - whole.len() % 4) % 4);
-    padded.push_str(whole);
+    let (integer, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let integer = integer.trim_start_matches('0');
+    let mut padded = "0".repeat((4 - integer.len() % 4) % 4);
+    padded.push_str(integer);
     let whole_groups = padded.len() / 4;
     padded.push_str(fraction);
     padded.push_str(&"0".repeat((4 - fraction.len() % 4) % 4));

@@ -15,7 +15,7 @@ const SYNC: &[u8] = b"S\0\0\0\x04";
 const HEADER_BYTES: usize = 5;
 /// Maximum bytes of a Bind. Longer messages do not match, and are rejected even if they are
 /// incomplete.
-const LONGEST: usize = 128 * 1024;
+const MAX_BIND_BYTES: usize = 128 * 1024;
 
 /// A Bind without its values, which are between `head` and `tail`.
 #[derive(Debug, Clone)]
@@ -58,8 +58,8 @@ pub fn next_message<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<
     match bytes.first() {
         None => PgMessage::Incomplete,
         Some(b'S') => match after(bytes, SYNC) {
-            Found::Whole(_) => PgMessage::Sync { len: SYNC.len() },
-            Found::Part => PgMessage::Incomplete,
+            Found::Complete(_) => PgMessage::Sync { len: SYNC.len() },
+            Found::Incomplete => PgMessage::Incomplete,
             Found::Other => PgMessage::Other,
         },
         Some(b'B') => run(bytes, patterns),
@@ -70,17 +70,17 @@ pub fn next_message<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<
 /// Result of a comparison with expected bytes.
 enum Found<'b> {
     /// The bytes match, and these bytes follow them.
-    Whole(&'b [u8]),
+    Complete(&'b [u8]),
     /// The bytes match so far, but are incomplete.
-    Part,
+    Incomplete,
     Other,
 }
 
-fn after<'b>(bytes: &'b [u8], wanted: &[u8]) -> Found<'b> {
-    if let Some(rest) = bytes.strip_prefix(wanted) {
-        return Found::Whole(rest);
+fn after<'b>(bytes: &'b [u8], required: &[u8]) -> Found<'b> {
+    if let Some(rest) = bytes.strip_prefix(required) {
+        return Found::Complete(rest);
     }
-    if wanted.starts_with(bytes) { Found::Part } else { Found::Other }
+    if required.starts_with(bytes) { Found::Incomplete } else { Found::Other }
 }
 
 fn run<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<'b> {
@@ -88,7 +88,7 @@ fn run<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<'b> {
         return PgMessage::Incomplete;
     };
     let length = u32::from_be_bytes(*length) as usize;
-    if length + 1 < HEADER_BYTES || length > LONGEST {
+    if length + 1 < HEADER_BYTES || length > MAX_BIND_BYTES {
         return PgMessage::Other;
     }
     let Some(body) = bytes.get(HEADER_BYTES..length + 1) else { return PgMessage::Incomplete };
@@ -101,15 +101,15 @@ fn run<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<'b> {
     let Some((pattern, values)) = found else { return PgMessage::Other };
     let rest = &bytes[length + 1..];
     let (is_described, rest) = match after(rest, DESCRIBE) {
-        Found::Whole(rest) => (true, rest),
-        Found::Part => return PgMessage::Incomplete,
+        Found::Complete(rest) => (true, rest),
+        Found::Incomplete => return PgMessage::Incomplete,
         Found::Other => (false, rest),
     };
     match after(rest, EXECUTE) {
-        Found::Whole(rest) => {
+        Found::Complete(rest) => {
             PgMessage::Run { pattern, values, is_described, len: bytes.len() - rest.len() }
         }
-        Found::Part => PgMessage::Incomplete,
+        Found::Incomplete => PgMessage::Incomplete,
         Found::Other => PgMessage::Other,
     }
 }

@@ -107,9 +107,9 @@ impl RowEncoder {
 
     /// Number of rows that fit in the open chunk; 0 if it must be closed. Only QWP has a limit.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn free_rows(&self) -> usize {
         match &self.encoder {
-            Encoder::Qwp(messages) => messages.room(),
+            Encoder::Qwp(messages) => messages.free_rows(),
             _ => usize::MAX,
         }
     }

@@ -43,7 +43,7 @@ impl RowGroup {
         array_of: impl Fn(usize) -> EngineResult<ArrayRef> + Sync,
     ) -> EngineResult<()> {
         let columns = self.columns.iter_mut().zip(fields).enumerate();
-        side_by_side(columns, rows, |(index, (column, field))| {
+        in_parallel(columns, rows, |(index, (column, field))| {
             for leaf in compute_leaves(field.as_ref(), &array_of(index)?).map_err(failed)? {
                 column.write(&leaf).map_err(failed)?;
             }
@@ -55,7 +55,7 @@ impl RowGroup {
 
     /// Returns the encoded columns in order.
     pub(crate) fn close(self) -> EngineResult<Vec<ArrowColumnChunk>> {
-        side_by_side(self.columns.into_iter(), self.rows, |column| column.close().map_err(failed))
+        in_parallel(self.columns.into_iter(), self.rows, |column| column.close().map_err(failed))
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn failed(error: ParquetError) -> EngineError {
 
 /// Applies `work` to each item and returns the results in order; uses several threads if there are
 /// many rows.
-fn side_by_side<I: Send, O: Send>(
+fn in_parallel<I: Send, O: Send>(
     items: impl ExactSizeIterator<Item = I> + Send,
     rows: usize,
     work: impl Fn(I) -> EngineResult<O> + Sync,
@@ -99,7 +99,7 @@ fn side_by_side<I: Send, O: Send>(
         done.extend(outcome?);
     }
     done.sort_unstable_by_key(|(index, _)| *index);
-    Ok(done.into_iter().map(|(_, made)| made).collect())
+    Ok(done.into_iter().map(|(_, results)| results).collect())
 }
 
 #[cfg(test)]
@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn parallel_results_keep_the_order_of_their_items() {
         for rows in [0, MANY_ROWS] {
-            let made = side_by_side(0..100, rows, |item| Ok(item * 2)).unwrap();
-            assert_eq!(made, (0..100).map(|item| item * 2).collect::<Vec<_>>());
+            let results = in_parallel(0..100, rows, |item| Ok(item * 2)).unwrap();
+            assert_eq!(results, (0..100).map(|item| item * 2).collect::<Vec<_>>());
         }
     }
 
@@ -120,7 +120,7 @@ mod tests {
             let work = |item: usize| {
                 if item == 7 { Err(EngineError::internal("seven")) } else { Ok(item) }
             };
-            assert_eq!(side_by_side(0..100, rows, work).unwrap_err().reason(), "seven");
+            assert_eq!(in_parallel(0..100, rows, work).unwrap_err().reason(), "seven");
         }
     }
 }

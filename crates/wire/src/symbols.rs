@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use crate::columns::Text;
 
 /// Maximum ratio of dictionary size to rows seen at which the whole dictionary is escaped.
-const ESCAPE_WHOLE_ROWS: usize = 4;
+const MAX_ESCAPED_PER_ROW: usize = 4;
 
 /// Escaped strings of one column's dictionary.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl SymbolTexts {
             self.bytes.clear();
         }
         self.rows_seen += rows;
-        let worthwhile = values.len() <= self.rows_seen.saturating_mul(ESCAPE_WHOLE_ROWS);
+        let worthwhile = values.len() <= self.rows_seen.saturating_mul(MAX_ESCAPED_PER_ROW);
         if self.ends.is_empty() && worthwhile {
             self.escape_all(values, escape);
         }

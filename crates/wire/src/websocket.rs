@@ -35,21 +35,21 @@ impl FrameEnds {
     /// Returns the number of bytes up to the end of the frame, or of all bytes, and whether the
     /// frame ends there.
     fn next(&mut self, bytes: &[u8]) -> (usize, bool) {
-        let mut taken = 0;
+        let mut consumed = 0;
         while self.left.is_none() {
-            let Some(byte) = bytes.get(taken) else { return (taken, false) };
-            taken += 1;
+            let Some(byte) = bytes.get(consumed) else { return (consumed, false) };
+            consumed += 1;
             self.head.push(*byte);
             self.left = payload_length(&self.head);
         }
-        let there = (bytes.len() - taken) as u64;
+        let there = (bytes.len() - consumed) as u64;
         let left = self.left.unwrap_or_default();
         if there < left {
             self.left = Some(left - there);
             return (bytes.len(), false);
         }
         *self = Self::default();
-        (taken + left as usize, true)
+        (consumed + left as usize, true)
     }
 }
 
@@ -128,8 +128,8 @@ impl WebSocketReader {
             let (length, is_end) = self.ends.next(rest);
             let (frame, behind) = rest.split_at(length);
             rest = behind;
-            let largest = self.read(frame, &mut received);
-            if is_end && largest >= LARGE_BYTES {
+            let max = self.read(frame, &mut received);
+            if is_end && max >= LARGE_BYTES {
                 self.frames = WebSocketContext::new(Role::Server, Some(self.config));
             }
         }

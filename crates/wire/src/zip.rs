@@ -236,8 +236,8 @@ mod tests {
         let large = vec![7; 200_000];
         for (name, content) in [("a/b", &b"x"[..]), ("c", &large), ("empty", b"")] {
             zip.begin(name.to_owned(), &mut archive);
-            for piece in content.chunks(70_000) {
-                zip.write(piece, &mut archive);
+            for chunk in content.chunks(70_000) {
+                zip.write(chunk, &mut archive);
             }
             zip.end(&mut archive);
         }

@@ -34,7 +34,7 @@ fn micros(value: i64) -> ArrayRef {
     Arc::new(TimestampMicrosecondArray::from(vec![Some(value), None]))
 }
 
-fn numbers_and_instants() -> Vec<NamedColumn> {
+fn numbers_and_timestamps() -> Vec<NamedColumn> {
     vec![
         ("boolean", SqlType::Boolean, Arc::new(BooleanArray::from(vec![true, false]))),
         ("byte", SqlType::Byte, Arc::new(Int8Array::from(vec![-1, 0]))),
@@ -58,7 +58,7 @@ fn numbers_and_instants() -> Vec<NamedColumn> {
     ]
 }
 
-fn texts_and_others() -> Vec<NamedColumn> {
+fn strings_and_others() -> Vec<NamedColumn> {
     let mut long256 = [0_u8; 32];
     long256[31] = 0x12;
     let mut doubles = DoubleArrayBuilder::new(1);
@@ -116,7 +116,8 @@ fn fields_and_batch() -> (Vec<Field>, RecordBatch) {
     let mut fields = Vec::new();
     let mut arrow_fields = Vec::new();
     let mut arrays = Vec::new();
-    for (name, sql_type, array) in numbers_and_instants().into_iter().chain(texts_and_others()) {
+    for (name, sql_type, array) in numbers_and_timestamps().into_iter().chain(strings_and_others())
+    {
         fields.push(Field::new(name, sql_type));
         let nullable = sql_type.is_nullable();
         arrow_fields.push(arrow::datatypes::Field::new(name, array.data_type().clone(), nullable));

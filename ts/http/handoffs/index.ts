@@ -22,9 +22,9 @@ class RequestHandoffs {
   /** Keyed by socket, because other code owns the sockets. */
   readonly #known = new WeakMap<Socket, RepeatedRequests>();
 
-  constructor(services: HttpServices, largest: number) {
+  constructor(services: HttpServices, maxBodyBytes: number) {
     this.#services = services;
-    this.#maxResponseBytes = largest;
+    this.#maxResponseBytes = maxBodyBytes;
   }
 
   /**
@@ -54,15 +54,20 @@ class RequestHandoffs {
     }
     const isCompressed = chooseCoding(context.req.headers['accept-encoding'], ['gzip']) !== null;
     return {
-      longest: Math.min(MAX_REQUEST_LENGTH, config.get(KEYS.httpHeaderBytes) - 1),
-      largest: isCompressed ? MIN_COMPRESSED_BYTES - 1 : this.#maxResponseBytes,
+      maxRequestBytes: Math.min(MAX_REQUEST_LENGTH, config.get(KEYS.httpHeaderBytes) - 1),
+      maxBodyBytes: isCompressed ? MIN_COMPRESSED_BYTES - 1 : this.#maxResponseBytes,
     };
   }
 }
 
 /** `null` if handoffs are disabled. */
-export function requestHandoffs(services: HttpServices, largest: number): RequestHandoffs | null {
-  return services.config.get(KEYS.httpHandoffs) ? new RequestHandoffs(services, largest) : null;
+export function requestHandoffs(
+  services: HttpServices,
+  maxBodyBytes: number,
+): RequestHandoffs | null {
+  return services.config.get(KEYS.httpHandoffs)
+    ? new RequestHandoffs(services, maxBodyBytes)
+    : null;
 }
 
 /**

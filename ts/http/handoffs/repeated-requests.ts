@@ -48,8 +48,8 @@ export interface Answered {
 
 /** Maximum request and response bytes of a handoff. */
 export interface HandoffLimits {
-  readonly longest: number;
-  readonly largest: number;
+  readonly maxRequestBytes: number;
+  readonly maxBodyBytes: number;
 }
 
 interface Query {
@@ -265,7 +265,7 @@ export class RepeatedRequests {
 
 function termsOf(
   { options, namesQuery, end }: Answered,
-  frame: Pick<HttpHandoffTerms, 'before' | 'after' | 'longest' | 'largest' | 'head'>,
+  frame: Pick<HttpHandoffTerms, 'before' | 'after' | 'maxRequestBytes' | 'maxBodyBytes' | 'head'>,
 ): Omit<HttpHandoffTerms, 'queries'> {
   const { rows, skip = 0, take, countAll = false } = options;
   return { ...frame, rows, skip, take: take ?? null, countAll, namesQuery, end };

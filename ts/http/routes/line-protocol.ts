@@ -138,9 +138,9 @@ function lineOptions(config: Config, unit: string): LineOptions {
     createTables: config.get(KEYS.lineCreateTables),
     createColumns: config.get(KEYS.lineCreateColumns),
     partitionBy: config.get(KEYS.linePartitionBy),
-    mostLineBytes: config.get(KEYS.lineLimit),
-    mostHeldBytes: BUFFER_FACTOR * config.get(KEYS.lineBodyLimit),
-    goesOn: false,
+    maxLineBytes: config.get(KEYS.lineLimit),
+    maxPendingBytes: BUFFER_FACTOR * config.get(KEYS.lineBodyLimit),
+    isContinued: false,
   };
 }
 

@@ -107,12 +107,12 @@ function columnOptions(config: Config): ColumnOptions {
     createTables: config.get(KEYS.lineCreateTables),
     createColumns: config.get(KEYS.lineCreateColumns),
     partitionBy: config.get(KEYS.linePartitionBy),
-    mostRows: config.get(KEYS.qwpMaxRows),
-    mostTables: config.get(KEYS.qwpMaxTables),
-    mostDictionaryBytes: config.get(KEYS.qwpDictionaryBytes),
-    mostWaitingRows: config.get(KEYS.qwpWaitingRows),
-    mostHeldBytes: config.get(KEYS.qwpWaitingBytes),
-    mostOpenBytes: config.get(KEYS.qwpOpenBytes),
+    maxRows: config.get(KEYS.qwpMaxRows),
+    maxTables: config.get(KEYS.qwpMaxTables),
+    maxDictionaryBytes: config.get(KEYS.qwpDictionaryBytes),
+    maxPendingRows: config.get(KEYS.qwpWaitingRows),
+    maxPendingBytes: config.get(KEYS.qwpWaitingBytes),
+    maxTotalBytes: config.get(KEYS.qwpOpenBytes),
   };
 }
 

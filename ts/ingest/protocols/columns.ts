@@ -4,7 +4,7 @@
  */
 import { DatabaseError } from '../../engine/error.js';
 import type {
-  AskedCommit,
+  RequestedCommit,
   ColumnOptions,
   ColumnsAppender,
   MessagesProgress,
@@ -63,7 +63,7 @@ export class ColumnFlow {
   /** The message that requested the current commit, counted from 1. */
   #last = 0;
   /** Commits in the current plan; empty without a plan. */
-  #planned: readonly AskedCommit[] = [];
+  #planned: readonly RequestedCommit[] = [];
 
   private constructor(
     appender: ColumnsAppender,
@@ -98,7 +98,7 @@ export class ColumnFlow {
       return null;
     }
     this.#read = progress.messages;
-    if (progress.whole || progress.ended) {
+    if (progress.commitPending || progress.ended) {
       this.#hasMore = true;
       this.#commits ??= this.#commitAll();
     }
@@ -181,6 +181,6 @@ export class ColumnFlow {
   }
 }
 
-function messagesOf(commits: readonly AskedCommit[]): number {
+function messagesOf(commits: readonly RequestedCommit[]): number {
   return commits.reduce((sum, { messages }) => sum + messages, 0);
 }

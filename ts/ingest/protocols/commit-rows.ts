@@ -4,7 +4,7 @@
  */
 import { DatabaseError } from '../../engine/error.js';
 import type {
-  AskedCommit,
+  RequestedCommit,
   ErrorCode,
   LinesRead,
   PlannedTable,
@@ -34,7 +34,7 @@ export interface CommittedRows {
   /** For lines: the extent of the message that was read. */
   readonly read: LinesRead;
   /** For the columnar protocol: the requested commits, with indices into `tables`. */
-  readonly commits: readonly AskedCommit[];
+  readonly commits: readonly RequestedCommit[];
   /** Whether more commits or results follow. */
   readonly more: boolean;
 }
@@ -51,7 +51,7 @@ export async function commitRows(
   let reply = await finish();
   let targets: WriteTarget[] = [];
   let read: LinesRead = { bytes: 0, lines: 0 };
-  let commits: readonly AskedCommit[] = [];
+  let commits: readonly RequestedCommit[] = [];
   for (let plans = 0; reply.state === 'planned' && plans < MAX_PLANS; plans += 1) {
     read = reply.read ?? read;
     commits = reply.commits ?? [];

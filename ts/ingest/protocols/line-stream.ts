@@ -23,7 +23,7 @@ const LINE_FEED = 0x0a;
 
 interface LineStreamOptions {
   readonly database: LineDatabase;
-  readonly lines: Omit<LineOptions, 'goesOn'>;
+  readonly lines: Omit<LineOptions, 'isContinued'>;
   readonly writeAuthorizer: WriteAuthorizer;
   /** Maximum rows per batch. */
   readonly maxRows: number;
@@ -110,7 +110,7 @@ export class LineStream {
 
   async #commit(maxBytes: number): Promise<void> {
     const { database, lines, writeAuthorizer, committed } = this.#options;
-    const appender = await database.openLines({ ...lines, goesOn: true });
+    const appender = await database.openLines({ ...lines, isContinued: true });
     const batch: Buffer[] = [];
     let isWritten = false;
     this.#isBehind = true;

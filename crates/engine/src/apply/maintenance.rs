@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tidemark_border as border;
 use tidemark_planner::{BoundMaintenance, MaintenanceAction};
-use tidemark_storage::{Damage, LostPart, TableSchema};
+use tidemark_storage::{Damage, LostData, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use tidemark_vfs::{RealVfs, Vfs};
 
@@ -25,12 +25,12 @@ pub(crate) fn run(database: &Database, statement: &BoundMaintenance) -> EngineRe
         MaintenanceAction::CheckpointRelease => storage.release_backup(),
         MaintenanceAction::ShowLosses => {
             let table = recovered(statement)?;
-            show_losses(&table.name, &storage.lost_parts(table.id)?)
+            show_losses(&table.name, &storage.lost_data(table.id)?)
         }
         MaintenanceAction::SkipDamage => {
             let table = recovered(statement)?;
-            for part in storage.skip_damage(table.id)? {
-                let what = serde_json::json!({ "table": table.name, "lost": part.to_string() });
+            for lost in storage.skip_damage(table.id)? {
+                let what = serde_json::json!({ "table": table.name, "lost": lost.to_string() });
                 log::write(Level::Warn, "engine", "skipped", what);
             }
             Ok(())
@@ -58,19 +58,21 @@ fn recovered(statement: &BoundMaintenance) -> EngineResult<&TableSchema> {
 }
 
 /// Returns an error that lists the data that RECOVER TABLE would discard, if any.
-fn show_losses(table: &str, lost: &[LostPart]) -> EngineResult<()> {
+fn show_losses(table: &str, lost: &[LostData]) -> EngineResult<()> {
     if lost.is_empty() {
         return Ok(());
     }
     let rows: u64 = lost.iter().map(|part| part.rows).sum();
-    let parts: Vec<String> = lost.iter().map(ToString::to_string).collect();
+    let descriptions: Vec<String> = lost.iter().map(ToString::to_string).collect();
     let message = format!(
         "table '{table}' is damaged; recovery would discard {rows} rows: {}",
-        parts.join("; ")
+        descriptions.join("; ")
     );
-    Err(EngineError::new(ErrorCode::Damaged, message).with_detail(parts.join("\n")).with_hint(
-        format!("run RECOVER TABLE '{table}' SKIP to discard them, or restore a backup"),
-    ))
+    Err(EngineError::new(ErrorCode::Damaged, message)
+        .with_detail(descriptions.join("\n"))
+        .with_hint(format!(
+            "run RECOVER TABLE '{table}' SKIP to discard them, or restore a backup"
+        )))
 }
 
 fn shown(damage: &Damage) -> String {

@@ -105,8 +105,8 @@ async fn apply_materialized(
     token: &CancelToken,
 ) -> EngineResult<u64> {
     match action {
-        IncrementalAction::Create(made) => {
-            let (schema, view) = *made;
+        IncrementalAction::Create(created) => {
+            let (schema, view) = *created;
             let changes = |view| made_view(database, (schema.clone(), view));
             commit_view(database, view, changes, token).await?;
         }
@@ -174,7 +174,7 @@ pub(crate) async fn insert_returning(
         InsertSource::Plan(plan) => {
             let faults = tidemark_vfs::faults();
             let plan = physical_plan(database, plan).await?;
-            let _turn = database.turn(plan.as_ref(), query).await?;
+            let _turn = database.admit(plan.as_ref(), query).await?;
             let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
             let (mut batches, mut bytes) = (Vec::new(), 0);
             while let Some(batch) = source.next().await? {
@@ -208,11 +208,11 @@ async fn insert_select(
 ) -> EngineResult<u64> {
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, plan).await?;
-    let _turn = database.turn(plan.as_ref(), query).await?;
+    let _turn = database.admit(plan.as_ref(), query).await?;
     let source = BatchSource::start(&plan, &database.task_context(query)?)?;
     let mut writer = Writer::new(database);
-    let place = writer.table(insert.table.schema());
-    write_all(writer, place, source, transaction, (&query.token, faults)).await
+    let table = writer.table(insert.table.schema());
+    write_all(writer, table, source, transaction, (&query.token, faults)).await
 }
 
 /// Appends all rows in a single commit. Inside a transaction block the rows join the block's
@@ -225,8 +225,8 @@ async fn append_all(
     token: &CancelToken,
 ) -> EngineResult<u64> {
     let mut writer = Writer::new(database);
-    let place = writer.table(insert.table.schema());
-    batches.into_iter().try_for_each(|batch| writer.hold(place, batch))?;
+    let table = writer.table(insert.table.schema());
+    batches.into_iter().try_for_each(|batch| writer.buffer(table, batch))?;
     writer.finish(transaction, token).await
 }
 
@@ -242,16 +242,16 @@ async fn create_table(
     };
     let faults = tidemark_vfs::faults();
     let plan = physical_plan(database, &plan).await?;
-    let _turn = database.turn(plan.as_ref(), query).await?;
+    let _turn = database.admit(plan.as_ref(), query).await?;
     let source = BatchSource::start(&plan, &database.task_context(query)?)?;
     let database = Arc::clone(database);
-    let (writer, place) = guard::run_blocking("create_table", move || {
+    let (writer, table) = guard::run_blocking("create_table", move || {
         let mut writer = Writer::new(&database);
-        let (place, _) = writer.staged(BulkTarget::Create(schema))?;
-        Ok((writer, place))
+        let (table, _) = writer.staged(BulkTarget::Create(schema))?;
+        Ok((writer, table))
     })
     .await?;
-    stage_all(writer, place, source, (&query.token, faults)).await
+    stage_all(writer, table, source, (&query.token, faults)).await
 }
 
 /// Commits a view's definition. A view that waits for the next commit to its base records the last

@@ -17,7 +17,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use tidemark_operators::cell_bytes;
 use tidemark_planner::{BoundDelete, BoundStatement};
 use tidemark_storage::{
-    BulkUpdate, Change, Delete, TableId, TableSchema, TableSnapshot, TimeRange, Update, WriteHold,
+    BulkUpdate, Change, Delete, TableId, TableSchema, TableSnapshot, TimeRange, Update, WriteLock,
 };
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account, failpoint};
 use tokio::sync::mpsc;
@@ -33,7 +33,7 @@ use tidemark_operators::from_datafusion;
 
 /// Maximum size in bytes of the new cells that a statement holds in memory and logs. A statement
 /// with more new cells rewrites the partitions.
-const HELD_BYTES: usize = 64 << 20;
+const MAX_LOGGED_BYTES: usize = 64 << 20;
 
 /// Returns the table whose rows the statement changes.
 pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
@@ -49,9 +49,12 @@ pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
 
 /// Blocks the table's other writers. If a writer is active, waits for its end without occupying a
 /// worker.
-pub(crate) async fn hold(database: &Arc<Database>, table: TableId) -> EngineResult<Arc<WriteHold>> {
+pub(crate) async fn lock_writes(
+    database: &Arc<Database>,
+    table: TableId,
+) -> EngineResult<Arc<WriteLock>> {
     let storage = Arc::clone(&database.storage);
-    guard::run_blocking("hold_writes", move || Ok(Arc::new(storage.hold_writes(table)))).await
+    guard::run_blocking("hold_writes", move || Ok(Arc::new(storage.lock_writes(table)))).await
 }
 
 /// Returns the plan that finds the rows; `None` if the statement deletes all rows.
@@ -88,7 +91,7 @@ impl Rewritten {
 /// A statement that changes rows, and its inputs.
 struct Rewrite<'a> {
     database: &'a Arc<Database>,
-    hold: &'a Arc<WriteHold>,
+    lock: &'a Arc<WriteLock>,
     query: &'a Registration,
     plan: &'a LogicalPlan,
     base: Arc<TableSnapshot>,
@@ -102,7 +105,7 @@ struct Rewrite<'a> {
 pub(crate) async fn apply(
     database: &Arc<Database>,
     bound: BoundStatement,
-    hold: &Arc<WriteHold>,
+    hold: &Arc<WriteLock>,
     query: &Registration,
 ) -> EngineResult<Rewritten> {
     if let BoundStatement::Delete(delete) = bound {
@@ -118,14 +121,14 @@ pub(crate) async fn apply(
         }
         _ => return Err(no_change()),
     };
-    Rewrite { database, hold, query, plan, base, columns, returned, replace }.run().await
+    Rewrite { database, lock: hold, query, plan, base, columns, returned, replace }.run().await
 }
 
 /// Deletes the rows.
 async fn delete(
     database: &Arc<Database>,
     delete: BoundDelete,
-    hold: &Arc<WriteHold>,
+    hold: &Arc<WriteLock>,
     query: &Registration,
 ) -> EngineResult<Rewritten> {
     let BoundDelete { table: base, plan, returning, .. } = delete;
@@ -142,18 +145,19 @@ async fn delete(
     if !returning.is_empty() {
         let columns = Vec::new();
         let (plan, returned, replace) = (&plan, returning.len(), None);
-        let rewrite = Rewrite { database, hold, query, plan, base, columns, returned, replace };
+        let rewrite =
+            Rewrite { database, lock: hold, query, plan, base, columns, returned, replace };
         return rewrite.run().await;
     }
     let plan = physical_plan(database, &plan).await?;
     let pool: Arc<dyn MemoryPool> = Arc::clone(&query.memory) as _;
     // Counts the memory of the row ids. The log stores the ids as ranges.
-    let held = MemoryConsumer::new("DELETE").register(&pool);
+    let in_memory = MemoryConsumer::new("DELETE").register(&pool);
     let faults = tidemark_vfs::faults();
     let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
     let mut rows: Vec<i64> = Vec::new();
     while let Some(batch) = source.next().await? {
-        held.try_grow(batch.num_rows() * size_of::<i64>()).map_err(from_datafusion)?;
+        in_memory.try_grow(batch.num_rows() * size_of::<i64>()).map_err(from_datafusion)?;
         rows.extend_from_slice(batch.column(0).as_primitive::<Int64Type>().values());
     }
     check_faults(faults)?;
@@ -163,7 +167,7 @@ async fn delete(
             rows.dedup();
             Ok(rows)
         };
-        rows = guard::run_apart("rows", work).await?;
+        rows = guard::run_on_thread("rows", work).await?;
     }
     let count = rows.len() as u64;
     if count > 0 {
@@ -173,7 +177,7 @@ async fn delete(
 }
 
 async fn commit(
-    hold: &Arc<WriteHold>,
+    hold: &Arc<WriteLock>,
     changes: Vec<Change>,
     token: &CancelToken,
 ) -> EngineResult<()> {
@@ -182,7 +186,7 @@ async fn commit(
         failpoint::hit("engine.rewrite")?;
         token.settle(|| hold.commit(changes))
     };
-    guard::run_apart("rewrite", work).await.map(drop)
+    guard::run_on_thread("rewrite", work).await.map(drop)
 }
 
 /// The new cells found so far.
@@ -206,14 +210,13 @@ impl Rewrite<'_> {
                 Ok(Rewritten { rows, answer })
             }
             Found::More(..) if self.returned > 0 => {
-                let most = HELD_BYTES >> 20;
-                let message = format!(
-                    "RETURNING result is too large: at most {most} MiB of rows are allowed"
-                );
+                let max = MAX_LOGGED_BYTES >> 20;
+                let message =
+                    format!("RETURNING result is too large: at most {max} MiB of rows are allowed");
                 Err(EngineError::new(ErrorCode::ResourceLimit, message))
             }
-            Found::More(held, source) => {
-                if let Some(count) = self.stream(held, source, faults).await? {
+            Found::More(in_memory, source) => {
+                if let Some(count) = self.stream(in_memory, source, faults).await? {
                     return Ok(Rewritten::of(count));
                 }
                 // A join returned the rows out of order. The sort may spill.
@@ -260,12 +263,12 @@ impl Rewrite<'_> {
             // separately.
             bytes += batch.get_array_memory_size().max(cell_bytes(&batch));
             batches.push(batch);
-            if bytes > HELD_BYTES {
+            if bytes > MAX_LOGGED_BYTES {
                 return Ok(Found::More(batches, source));
             }
         }
         let work = move || in_order(&concat(&schema, &batches)?);
-        let (rows, values) = guard::run_apart("new-cells", work).await?;
+        let (rows, values) = guard::run_on_thread("new-cells", work).await?;
         Ok(Found::All(rows, values))
     }
 
@@ -285,7 +288,7 @@ impl Rewrite<'_> {
             });
         }
         if !changes.is_empty() {
-            commit(self.hold, changes, &self.query.token).await?;
+            commit(self.lock, changes, &self.query.token).await?;
         }
         Ok(count)
     }
@@ -295,12 +298,12 @@ impl Rewrite<'_> {
     /// do not ascend.
     async fn stream(
         &self,
-        held: Vec<RecordBatch>,
+        in_memory: Vec<RecordBatch>,
         mut source: BatchSource,
         faults: u64,
     ) -> EngineResult<Option<u64>> {
         let (sender, receiver) = mpsc::channel::<RecordBatch>(2);
-        let (hold, token) = (Arc::clone(self.hold), self.query.token.clone());
+        let (hold, token) = (Arc::clone(self.lock), self.query.token.clone());
         let (base, replace) = (Arc::clone(&self.base), self.replace.clone());
         let columns = self.columns.clone();
         let work = move || {
@@ -308,11 +311,11 @@ impl Rewrite<'_> {
             let update = hold.begin_update(base, replace, columns)?;
             write_all(update, receiver, (&token, faults))
         };
-        let writer = tokio::spawn(guard::run_apart("rewrite", work));
-        let mut held = held.into_iter();
+        let writer = tokio::spawn(guard::run_on_thread("rewrite", work));
+        let mut in_memory = in_memory.into_iter();
         let mut last = -1;
         loop {
-            let batch = match held.next() {
+            let batch = match in_memory.next() {
                 Some(batch) => batch,
                 None => match source.next().await? {
                     Some(batch) => batch,
@@ -358,7 +361,7 @@ fn write_all(
             token.settle(|| written.commit())?;
             return Ok(count);
         }
-        account::room(cell_bytes(&batch))?;
+        account::check_allocation(cell_bytes(&batch))?;
         let (mut rows, mut values) = in_order(&batch)?;
         if rows.first().copied() == last {
             // The previous batch ended with the same row, and its cells take precedence.
@@ -399,8 +402,8 @@ fn in_order(batch: &RecordBatch) -> EngineResult<(Vec<i64>, Vec<ArrayRef>)> {
     order.dedup_by_key(|index| found[*index as usize]);
     let rows = order.iter().map(|&index| found[index as usize]).collect();
     let order = UInt64Array::from(order);
-    let taken = columns.iter().map(|column| {
+    let used = columns.iter().map(|column| {
         take(column, &order, None).map_err(|error| EngineError::internal(error.to_string()))
     });
-    Ok((rows, taken.collect::<EngineResult<_>>()?))
+    Ok((rows, used.collect::<EngineResult<_>>()?))
 }

@@ -23,7 +23,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use crate::database::followers::Followers;
 use crate::jobs::Scheduled;
 use crate::query::QueryCache;
-use crate::runtime::admission::{Admission, CHEAP_ROWS, Turn};
+use crate::runtime::admission::{Admission, Admitted, CHEAP_ROWS};
 use crate::runtime::log::{self, Level};
 use crate::runtime::metrics::{Gauges, Metrics};
 use crate::runtime::open_handoffs::Handoffs;
@@ -45,7 +45,7 @@ pub struct Database {
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
     /// Memory used by all connections of the columnar protocol, in bytes.
-    pub(crate) columns_held: Arc<AtomicU64>,
+    pub(crate) columnar_bytes: Arc<AtomicU64>,
     pub(crate) queries: Arc<QueryCache>,
     /// Kinds of background jobs that a single loop starts.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
@@ -55,7 +55,7 @@ pub struct Database {
     pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Maximum length of an imported line in bytes.
-    pub(crate) most_line_bytes: usize,
+    pub(crate) max_line_bytes: usize,
     pub(crate) settings: RwLock<Arc<Vec<Setting>>>,
     pub(crate) table_defaults: TableDefaults,
     pub(crate) live: LiveSettings,
@@ -196,13 +196,13 @@ impl Database {
     }
 
     /// Waits for a scheduling slot for the plan. Cheap plans run without waiting.
-    pub(crate) async fn turn(
+    pub(crate) async fn admit(
         &self,
         plan: &dyn ExecutionPlan,
         query: &Registration,
-    ) -> EngineResult<Turn> {
+    ) -> EngineResult<Admitted> {
         match rows_read(plan) {
-            Some(rows) if rows <= CHEAP_ROWS => Ok(Turn::free()),
+            Some(rows) if rows <= CHEAP_ROWS => Ok(Admitted::free()),
             _ => {
                 query.work.set_heavy();
                 self.admission.admit(query.user()).await

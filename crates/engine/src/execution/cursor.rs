@@ -12,7 +12,7 @@ use tidemark_wire::RowEncoder;
 use crate::execution::check_faults;
 use crate::execution::source::BatchSource;
 use crate::execution::window::{LastRows, RowWindow};
-use crate::runtime::admission::Turn;
+use crate::runtime::admission::Admitted;
 use crate::runtime::cancel::until_stopped;
 use crate::runtime::registry::Registration;
 use crate::runtime::work::Work;
@@ -35,7 +35,7 @@ pub struct Chunk {
 /// A running query's registration and scheduling slot.
 pub(crate) struct Running {
     pub(crate) registration: Registration,
-    pub(crate) turn: Turn,
+    pub(crate) admitted: Admitted,
 }
 
 /// A running query, with its source, window and encoder.
@@ -93,7 +93,7 @@ impl Cursor {
     pub(crate) fn summary(&self) -> Summary {
         Summary {
             rows_returned: self.window.returned(),
-            rows_total: self.window.seen(),
+            rows_total: self.window.read(),
             rows_affected: 0,
             execute_nanos: u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
         }
@@ -105,7 +105,7 @@ impl Cursor {
     pub(crate) async fn produce(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
         let (token, deadline) = (self.token(), self.running.registration.deadline);
         let work = async {
-            self.running.turn.resume().await?;
+            self.running.admitted.resume().await?;
             self.fill(max_rows).await
         };
         let chunk = until_stopped(&token, deadline, work).await?;
@@ -116,30 +116,30 @@ impl Cursor {
 
     /// Releases the scheduling slot until the next chunk is requested.
     pub(crate) fn pause(&mut self) {
-        self.running.turn.pause();
+        self.running.admitted.pause();
     }
 
     async fn fill(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
         failpoint::hit("engine.produce")?;
         let mut chunk = Chunk::default();
-        let mut room = max_rows.unwrap_or(u64::MAX);
-        while room > 0 && chunk.bytes.len() < CHUNK_BYTES && self.encoder.room() > 0 {
+        let mut remaining = max_rows.unwrap_or(u64::MAX);
+        while remaining > 0 && chunk.bytes.len() < CHUNK_BYTES && self.encoder.free_rows() > 0 {
             let Some(batch) = self.next_rows().await? else {
                 self.encoder.finish(&mut chunk.bytes)?;
                 self.finished = true;
                 break;
             };
-            let most = if self.one_batch_per_chunk { usize::MAX } else { ROWS_PER_STEP };
-            let most = most.min(self.encoder.room());
-            let step = (batch.num_rows().min(most) as u64).min(room) as usize;
+            let max = if self.one_batch_per_chunk { usize::MAX } else { ROWS_PER_STEP };
+            let max = max.min(self.encoder.free_rows());
+            let step = (batch.num_rows().min(max) as u64).min(remaining) as usize;
             let step = if self.one_batch_per_chunk { step } else { rows_within(&batch, step) };
-            account::room(written_bytes(&batch.slice(0, step)))?;
+            account::check_allocation(written_bytes(&batch.slice(0, step)))?;
             self.encoder.encode(&batch.slice(0, step), &mut chunk.bytes)?;
             if step < batch.num_rows() {
                 self.pending = Some(batch.slice(step, batch.num_rows() - step));
             }
             chunk.rows += step as u64;
-            room -= step as u64;
+            remaining -= step as u64;
             if self.one_batch_per_chunk {
                 break;
             }
@@ -161,7 +161,7 @@ impl Cursor {
             return Ok(Some(pending));
         }
         if let Some(last) = self.last.take() {
-            self.keep_last(last).await?;
+            self.collect_last(last).await?;
         }
         while !self.window.is_complete() {
             let Some(batch) = self.source.next().await? else { break };
@@ -172,7 +172,7 @@ impl Cursor {
         Ok(None)
     }
 
-    async fn keep_last(&mut self, mut last: LastRows) -> EngineResult<()> {
+    async fn collect_last(&mut self, mut last: LastRows) -> EngineResult<()> {
         while let Some(batch) = self.source.next().await? {
             last.push(batch);
         }
@@ -183,8 +183,8 @@ impl Cursor {
 
 /// Returns how many leading rows, with their strings, fit in one chunk. At least one row is
 /// returned.
-fn rows_within(batch: &RecordBatch, most: usize) -> usize {
-    rows_of_bytes(&batch.slice(0, most), CHUNK_BYTES)
+fn rows_within(batch: &RecordBatch, max: usize) -> usize {
+    rows_of_bytes(&batch.slice(0, max), CHUNK_BYTES)
 }
 
 /// Returns the bytes to reserve for rows with large strings. The factor allows for the growth of

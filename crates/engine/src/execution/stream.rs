@@ -82,15 +82,15 @@ impl ResultStream {
     ) -> EngineResult<Option<Chunk>> {
         let (summary, token) = (Arc::clone(&self.summary), self.token.clone());
         let work = async move {
-            let mut place = cursor.lock().await;
-            let Some(cursor) = place.as_mut() else {
+            let mut guard = cursor.lock().await;
+            let Some(cursor) = guard.as_mut() else {
                 return if summary.lock().is_some() { Ok(None) } else { Err(token.error()) };
             };
             let chunk = cursor.produce(max_rows).await?;
             cursor.pause();
             if cursor.is_finished() {
                 *summary.lock() = Some(cursor.summary());
-                *place = None;
+                *guard = None;
                 // Stops the task that would drop the cursor on cancellation.
                 token.cancel();
             }

@@ -11,27 +11,27 @@ pub(crate) struct RowWindow {
     take: u64,
     count_all: bool,
     /// Number of input rows.
-    seen: u64,
+    read: u64,
     /// Number of output rows.
     returned: u64,
 }
 
 impl RowWindow {
     pub(crate) fn new(skip: u64, take: Option<u64>, count_all: bool) -> Self {
-        Self { skip, take: take.unwrap_or(u64::MAX), count_all, seen: 0, returned: 0 }
+        Self { skip, take: take.unwrap_or(u64::MAX), count_all, read: 0, returned: 0 }
     }
 
     /// Returns the rows of `batch` inside the window, if any.
     pub(crate) fn cut(&mut self, batch: &RecordBatch) -> Option<RecordBatch> {
         let rows = batch.num_rows() as u64;
-        let leading = self.skip.saturating_sub(self.seen).min(rows);
-        self.seen += rows;
-        let wanted = (rows - leading).min(self.take - self.returned);
-        if wanted == 0 {
+        let leading = self.skip.saturating_sub(self.read).min(rows);
+        self.read += rows;
+        let required = (rows - leading).min(self.take - self.returned);
+        if required == 0 {
             return None;
         }
-        self.returned += wanted;
-        Some(batch.slice(leading as usize, wanted as usize))
+        self.returned += required;
+        Some(batch.slice(leading as usize, required as usize))
     }
 
     /// Whether further batches can no longer change the result.
@@ -43,8 +43,8 @@ impl RowWindow {
         self.returned
     }
 
-    pub(crate) fn seen(&self) -> u64 {
-        self.seen
+    pub(crate) fn read(&self) -> u64 {
+        self.read
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
             .collect();
         assert_eq!(values(&out), [2, 3, 4]);
         assert!(window.is_complete());
-        assert_eq!((window.returned(), window.seen()), (3, 9));
+        assert_eq!((window.returned(), window.read()), (3, 9));
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         assert!(window.cut(&batch(0..5)).is_some());
         assert!(!window.is_complete());
         assert!(window.cut(&batch(5..8)).is_none());
-        assert_eq!(window.seen(), 8);
+        assert_eq!(window.read(), 8);
     }
 
     #[test]

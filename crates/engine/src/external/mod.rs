@@ -19,7 +19,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::ExecutionPlanProperties;
 use futures::StreamExt;
 use parking_lot::Mutex;
-use tidemark_border::{TextAsk, TextPlace, TextShape};
+use tidemark_border::{TextFormatRequest, TextPath, TextShape};
 use tidemark_planner::{
     Action, ExternalSources, ExternalTable, FileRoot, ListedFile, TextRequest, TextRows,
     ViewProgress,
@@ -58,7 +58,7 @@ pub(crate) struct EngineSources {
     /// Last sequence value of each column, by table and column.
     pub(crate) numbers: Mutex<HashMap<(TableId, u32), Arc<AtomicI64>>>,
     pub(crate) texts: TextTables,
-    pub(crate) most_line_bytes: usize,
+    pub(crate) max_line_bytes: usize,
 }
 
 impl EngineSources {
@@ -81,12 +81,12 @@ impl EngineSources {
         })
     }
 
-    /// Adds the file at `path`; if `path` is a pattern, adds up to `most` files that match it.
-    /// Returns whether it is a pattern.
+    /// Adds the file at `path`. If `path` is a pattern, adds up to `max` matching files. Returns
+    /// whether `path` is a pattern.
     fn add_files(
         &self,
         path: &str,
-        most: usize,
+        max: usize,
         files: &mut Vec<(PathBuf, String)>,
     ) -> EngineResult<bool> {
         let named = self.resolve(path);
@@ -102,8 +102,8 @@ impl EngineSources {
                 .with_hint("patterns are relative to the directory set by cairo.sql.copy.root"));
         }
         for name in found {
-            if files.len() >= most {
-                let message = format!("too many files [limit={most}]: exceeded by '{path}'");
+            if files.len() >= max {
+                let message = format!("too many files [limit={max}]: exceeded by '{path}'");
                 return Err(EngineError::new(ErrorCode::ResourceLimit, message));
             }
             files.push((self.resolve(&name)?, name));
@@ -116,7 +116,7 @@ impl EngineSources {
 fn relative_to<'a>(directory: &Path, path: &'a str) -> EngineResult<&'a Path> {
     let relative = Path::new(path);
     let relative = relative.strip_prefix(directory).unwrap_or(relative);
-    let inside = relative.components().all(|part| matches!(part, Component::Normal(_)));
+    let inside = relative.components().all(|component| matches!(component, Component::Normal(_)));
     if inside && !path.is_empty() {
         return Ok(relative);
     }
@@ -152,26 +152,26 @@ impl ExternalSources for EngineSources {
         }
         let option = |name: &str| request.options.get(name).map(String::as_str);
         let Some(known) = known else {
-            let place = |(path, name): (PathBuf, String)| TextPlace {
+            let text_path = |(path, name): (PathBuf, String)| TextPath {
                 name,
                 path: path.to_string_lossy().into_owned(),
             };
             let options = request.options.iter();
             let options = options.map(|(name, value)| ((*name).to_owned(), value.clone()));
-            return Ok(TextRows::Unknown(TextAsk {
+            return Ok(TextRows::Unknown(TextFormatRequest {
                 key: request.key(),
                 format: request.format,
-                files: files.into_iter().map(place).collect(),
+                files: files.into_iter().map(text_path).collect(),
                 options: options.collect(),
             }));
         };
         if let Some(problem) = &known.problem {
             return Err(EngineError::new(ErrorCode::InvalidValue, problem));
         }
-        let whole = option("sample_size").is_some_and(|size| size == "-1");
+        let reads_all = option("sample_size").is_some_and(|size| size == "-1");
         // Reading may take long, so the worker hands its other tasks to another thread first.
         let table = tokio::task::block_in_place(|| {
-            self.texts.open(files, &known.files, whole, self.most_line_bytes)
+            self.texts.open(files, &known.files, reads_all, self.max_line_bytes)
         })?;
         let columns = table.columns().to_vec();
         Ok(TextRows::Table(ExternalTable { provider: table, columns, sorted_by: None }))
@@ -221,7 +221,7 @@ impl ExternalSources for EngineSources {
         Arc::clone(self.numbers.lock().entry((table, column)).or_default())
     }
 
-    fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>> {
+    fn values(&self, plan: &LogicalPlan, max: usize) -> EngineResult<Vec<ScalarValue>> {
         let work = async {
             let planned = self.session.physical_plan(plan);
             let plan = Deep(Box::pin(planned)).await.map_err(from_datafusion)?;
@@ -231,11 +231,11 @@ impl ExternalSources for EngineSources {
             for partition in 0..plan.output_partitioning().partition_count() {
                 let batches = plan.execute(partition, self.session.task_ctx());
                 let mut batches = batches.map_err(from_datafusion)?;
-                while values.len() < most
+                while values.len() < max
                     && let Some(batch) =
                         batches.next().await.transpose().map_err(from_datafusion)?
                 {
-                    for row in 0..batch.num_rows().min(most - values.len()) {
+                    for row in 0..batch.num_rows().min(max - values.len()) {
                         let value = ScalarValue::try_from_array(batch.column(0), row);
                         values.push(value.map_err(from_datafusion)?);
                     }

@@ -86,9 +86,9 @@ impl EngineSources {
     /// because there is no pool of writers.
     pub(crate) fn writer_pool(&self) -> EngineResult<ExternalTable> {
         let snapshot = self.storage.snapshot();
-        let held = self.storage.held_tables();
-        let held = held.into_iter().filter_map(|id| snapshot.table_by_id(id));
-        let mut names: Vec<String> = held.map(|table| table.schema().name.clone()).collect();
+        let locked = self.storage.write_locked_tables();
+        let locked = locked.into_iter().filter_map(|id| snapshot.table_by_id(id));
+        let mut names: Vec<String> = locked.map(|table| table.schema().name.clone()).collect();
         names.sort_unstable();
         let columns = fields(&[
             ("table_name", SqlType::String),
@@ -145,15 +145,15 @@ impl EngineSources {
     /// Returns whether a copy made by CHECKPOINT CREATE exists, and when it was created.
     pub(crate) fn checkpoint_status(&self) -> EngineResult<ExternalTable> {
         let there = self.storage.has_backup()?;
-        let made =
+        let created =
             std::fs::metadata(self.root.join(BACKUP_FOLDER)).and_then(|meta| meta.modified());
-        let made = made.ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
-        let made = made.and_then(|since| i64::try_from(since.as_micros()).ok());
+        let created = created.ok().and_then(|created| created.duration_since(UNIX_EPOCH).ok());
+        let created = created.and_then(|since| i64::try_from(since.as_micros()).ok());
         let columns =
             fields(&[("in_progress", SqlType::Boolean), ("started_at", SqlType::Timestamp)]);
         let arrays: Vec<ArrayRef> = vec![
             Arc::new(BooleanArray::from(vec![there])),
-            Arc::new(TimestampMicrosecondArray::from(vec![made.filter(|_| there)])),
+            Arc::new(TimestampMicrosecondArray::from(vec![created.filter(|_| there)])),
         ];
         memory_table(columns, arrays)
     }

@@ -19,10 +19,10 @@ impl Served<'_> {
         let (text, len) = match next_request(&self.input[self.read..], &terms.pattern) {
             HttpMessage::Query { text, len } => (text, len),
             HttpMessage::Incomplete => return Step::Incomplete,
-            HttpMessage::Other => return Step::End(End::Back),
+            HttpMessage::Other => return Step::End(End::Returned),
         };
-        let found = if may_hold_secret(&text) { None } else { terms.shapes.find(&text) };
-        let Some((query, parameters)) = found else { return Step::End(End::Back) };
+        let found = if may_contain_secret(&text) { None } else { terms.shapes.find(&text) };
+        let Some((query, parameters)) = found else { return Step::End(End::Returned) };
         let HttpHandoff { rows, skip, take, count_all, .. } = &terms.handoff;
         let options = ExecuteOptions {
             text: (!parameters.is_empty()).then(|| text.clone()),
@@ -35,16 +35,16 @@ impl Served<'_> {
         let reply = match self.execute(query, parameters, options).await {
             Ok(reply) => reply,
             // The connection's owner answers this request and counts it.
-            Err(error) if error.code == ErrorCode::Replan => return Step::End(End::Back),
+            Err(error) if error.code == ErrorCode::Replan => return Step::End(End::Returned),
             Err(error) => {
                 self.executed(started);
                 return Step::End(End::Failed(error));
             }
         };
-        let Some(summary) = &reply.summary else { return Step::End(End::Back) };
+        let Some(summary) = &reply.summary else { return Step::End(End::Returned) };
         let answer = Answer { terms, query, text: &text };
         if !answer.write(reply.chunk.as_ref(), summary, &mut self.output) {
-            return Step::End(End::Back);
+            return Step::End(End::Returned);
         }
         self.executed(started);
         self.read += len;
@@ -78,7 +78,7 @@ impl Answer<'_> {
         };
         let end = format!("],\"count\":{count}{}", handoff.end);
         let length = begin.len() + rows.len() + end.len();
-        if length > handoff.largest {
+        if length > handoff.max_body_bytes {
             return false;
         }
         let [to_length, to_date, behind] = &handoff.head;
@@ -86,14 +86,14 @@ impl Answer<'_> {
         out.extend_from_slice(length.to_string().as_bytes());
         out.extend_from_slice(to_date.as_bytes());
         http_date(SystemTime::now(), out);
-        for part in [behind.as_bytes(), &begin, rows, end.as_bytes()] {
-            out.extend_from_slice(part);
+        for section in [behind.as_bytes(), &begin, rows, end.as_bytes()] {
+            out.extend_from_slice(section);
         }
         true
     }
 }
 
-fn may_hold_secret(text: &str) -> bool {
+fn may_contain_secret(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     SECRETS.iter().any(|word| lower.contains(word))
 }

@@ -39,7 +39,7 @@ impl Served<'_> {
                 Step::Done
             }
             PgMessage::Incomplete => Step::Incomplete,
-            PgMessage::Other => Step::End(End::Back),
+            PgMessage::Other => Step::End(End::Returned),
         }
     }
 
@@ -52,7 +52,7 @@ impl Served<'_> {
             // The query was not executed. The connection's owner binds the statement again and runs
             // it.
             self.output.truncate(run.answered);
-            return Step::End(End::Back);
+            return Step::End(End::Returned);
         }
         self.executed(started);
         self.read += run.len;

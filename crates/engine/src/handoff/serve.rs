@@ -26,13 +26,13 @@ const MAX_OUTPUT: usize = 64 * 1024;
 const MAX_EXECUTIONS: usize = 64 * 1024;
 /// Number of executions after which the thread serves other clients. A limit on their total
 /// duration in microseconds follows.
-const TURN: usize = 32;
-const TURN_MICROS: u64 = 5_000;
+const MAX_EXECUTIONS_BEFORE_YIELD: usize = 32;
+const MAX_MICROS_BEFORE_YIELD: u64 = 5_000;
 
 /// The reason a handoff ends.
 pub(super) enum End {
     /// The client sent a different request or none in time, or the handoff was revoked.
-    Back,
+    Returned,
     Failed(EngineError),
     More(ExecuteReply),
 }
@@ -66,7 +66,7 @@ pub(super) async fn serve(handoff: &Handoff) -> HandoffResult {
     let Served { mut input, read, output, last, micros, .. } = served;
     input.drain(..read);
     let (failure, reply) = match end {
-        End::Back => (None, None),
+        End::Returned => (None, None),
         End::Failed(error) => (Some(error), None),
         End::More(reply) => (None, Some(reply)),
     };
@@ -93,7 +93,7 @@ impl Served<'_> {
         let mut turn = 0;
         loop {
             if self.is_over() {
-                return End::Back;
+                return End::Returned;
             }
             let step = match &self.handoff.terms {
                 Terms::Pg(terms) => self.pg_step(terms).await,
@@ -103,19 +103,19 @@ impl Served<'_> {
                 Step::Done => {}
                 Step::Incomplete => {
                     if !self.flush().await || !self.receive().await {
-                        return End::Back;
+                        return End::Returned;
                     }
                 }
                 Step::End(end) => return end,
             }
             let of_turn = &self.micros[turn..];
             let micros: u64 = of_turn.iter().map(|one| u64::from(*one)).sum();
-            if of_turn.len() >= TURN || micros >= TURN_MICROS {
+            if of_turn.len() >= MAX_EXECUTIONS_BEFORE_YIELD || micros >= MAX_MICROS_BEFORE_YIELD {
                 turn = self.micros.len();
-                self.let_others().await;
+                self.yield_once().await;
             }
             if self.output.len() > MAX_OUTPUT && !self.flush().await {
-                return End::Back;
+                return End::Returned;
             }
         }
     }
@@ -243,7 +243,7 @@ impl Served<'_> {
         is_done
     }
 
-    async fn let_others(&self) {
+    async fn yield_once(&self) {
         let mut is_first = true;
         poll_fn(|cx| {
             if std::mem::take(&mut is_first) {

@@ -143,7 +143,7 @@ impl Connections {
             let _ = self.poll.poll(&mut events, timeout);
             for event in events.iter().filter(|event| event.is_read_closed()) {
                 if let Some(task) = self.tasks.get(&event.token()) {
-                    task.control.leave();
+                    task.control.client_left();
                 }
             }
             let mut ready: Vec<Token> = events.iter().map(Event::token).collect();
@@ -158,7 +158,7 @@ impl Connections {
                 self.awake.note(!ready.is_empty());
             }
             for token in ready {
-                self.go_on(token);
+                self.resume(token);
             }
             self.awake.answered();
         }
@@ -195,7 +195,7 @@ impl Connections {
     }
 
     /// Polls a connection's handoff; ignores a connection that has ended.
-    fn go_on(&mut self, token: Token) {
+    fn resume(&mut self, token: Token) {
         let Some(task) = self.tasks.get_mut(&token) else { return };
         let mut context = Context::from_waker(&task.waker);
         let polled = catch_unwind(AssertUnwindSafe(|| task.work.as_mut().poll(&mut context)));

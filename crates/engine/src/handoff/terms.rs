@@ -66,7 +66,7 @@ impl HttpTerms {
         let pattern = RequestPattern {
             before: handoff.before.clone().into_bytes(),
             after: handoff.after.clone().into_bytes(),
-            longest: handoff.longest,
+            max_bytes: handoff.max_request_bytes,
         };
         if pattern.before.is_empty() || pattern.after.is_empty() {
             return Err(EngineError::internal("the request pattern of a handoff is incomplete"));

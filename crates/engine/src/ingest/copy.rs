@@ -87,8 +87,8 @@ impl CopyAppender {
             Target::Block(block, Arc::clone(schema))
         } else {
             let mut writer = Writer::new(database);
-            let place = writer.table(schema);
-            Target::Alone(writer, place)
+            let table = writer.table(schema);
+            Target::Commit(writer, table)
         };
         let sink = RowSink::new(database, target);
         let rows = CopyRows { reader, insert, sink: Arc::clone(&sink) };

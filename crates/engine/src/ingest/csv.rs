@@ -53,7 +53,7 @@ struct CsvRows {
     sink: Arc<RowSink>,
     rows: u64,
     /// Whether all guessed types fit their values.
-    is_whole: bool,
+    fits: bool,
 }
 
 impl CsvRows {
@@ -62,12 +62,12 @@ impl CsvRows {
         csv: &CsvTextSpec,
         (schema, sink): (&TableSchema, &Arc<RowSink>),
     ) -> EngineResult<Self> {
-        let csv = csv_spec(csv, schema, database.most_line_bytes)?;
+        let csv = csv_spec(csv, schema, database.max_line_bytes)?;
         let given: Vec<usize> = csv.columns.iter().map(|column| column.target).collect();
         let (snapshot, context) = (database.snapshot()?, database.bind_context(""));
         let defaults = Planner::defaults(schema, &given, &snapshot, &context)?;
         let (reader, sink) = (CsvReader::new(csv)?, Arc::clone(sink));
-        Ok(Self { reader, defaults, sink, rows: 0, is_whole: true })
+        Ok(Self { reader, defaults, sink, rows: 0, fits: true })
     }
 
     /// Runs the reader and passes the rows that it returns to the sink.
@@ -85,7 +85,7 @@ impl CsvRows {
     fn finish(&mut self) -> EngineResult<CsvReport> {
         self.with(|reader, rows| reader.finish(rows))?;
         let report = self.reader.report().clone();
-        self.is_whole &= !report.widened.iter().any(Option::is_some);
+        self.fits &= !report.widened.iter().any(Option::is_some);
         Ok(report)
     }
 }
@@ -120,7 +120,7 @@ impl CsvAppender {
         let target = bulk_target(&spec, csv, existing.as_deref(), database.table_defaults)?;
         let mut writer = Writer::new(database);
         let (place, schema) = writer.staged(target)?;
-        let sink = RowSink::new(database, Target::Alone(writer, place));
+        let sink = RowSink::new(database, Target::Commit(writer, place));
         let rows = CsvRows::new(database, csv, (&schema, &sink))?;
         let feed = Feed::new(database, QUEUE_BYTES, rows);
         Ok(Self { database: Arc::clone(database), schema, feed, sink })
@@ -142,10 +142,10 @@ impl CsvAppender {
         self.database.check_open()?;
         let csv: CsvTextSpec = given(csv, "text")?;
         let next = CsvRows::new(&self.database, &csv, (&self.schema, &self.sink))?;
-        let report = self.feed.then(move |place| {
-            let rows = place.as_mut().ok_or_else(ended)?;
+        let report = self.feed.then(move |reader| {
+            let rows = reader.as_mut().ok_or_else(ended)?;
             let report = rows.finish()?;
-            *rows = CsvRows { rows: rows.rows, is_whole: rows.is_whole, ..next };
+            *rows = CsvRows { rows: rows.rows, fits: rows.fits, ..next };
             Ok(report)
         });
         self.released(report.await?).await.map(text_report)
@@ -154,10 +154,10 @@ impl CsvAppender {
     /// Parses the remaining bytes and commits. The rows are then visible, and durable as
     /// configured.
     pub(crate) async fn finish(&self) -> EngineResult<AppendReport> {
-        let report = self.feed.then(|place| {
-            let mut rows = place.take().ok_or_else(ended)?;
+        let report = self.feed.then(|reader| {
+            let mut rows = reader.take().ok_or_else(ended)?;
             let report = rows.finish()?;
-            if !rows.is_whole {
+            if !rows.fits {
                 return Err(incomplete());
             }
             rows.sink.commit()?;
@@ -268,7 +268,7 @@ fn csv_spec(
         header: csv.header,
         atomicity: csv.atomicity,
         skip_extra_values: csv.skip_extra_values,
-        most_line_bytes,
+        max_line_bytes: most_line_bytes,
         line_fields: columns.iter().map(|column| column.index + 1).max().unwrap_or(0),
         columns,
         timestamp: schema.timestamp,

@@ -31,8 +31,8 @@ pub(super) struct Feed<R: Reader>(Arc<Shared<R>>);
 struct Shared<R: Reader> {
     database: Arc<Database>,
     /// Maximum number of bytes in the queue.
-    most_waiting: usize,
-    room: Semaphore,
+    max_waiting_bytes: usize,
+    free_bytes: Semaphore,
     bytes: AtomicU64,
     rows: AtomicU64,
     /// Set after a failure, the end or an abort. Later chunks are discarded.
@@ -47,8 +47,8 @@ impl<R: Reader> Feed<R> {
     pub(super) fn new(database: &Arc<Database>, most_waiting: usize, reader: R) -> Self {
         Self(Arc::new(Shared {
             database: Arc::clone(database),
-            most_waiting,
-            room: Semaphore::new(most_waiting),
+            max_waiting_bytes: most_waiting,
+            free_bytes: Semaphore::new(most_waiting),
             bytes: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -64,8 +64,8 @@ impl<R: Reader> Feed<R> {
         shared.database.check_open()?;
         let length = chunk.len();
         // A chunk that is larger than the queue reserves the entire queue.
-        let wanted = u32::try_from(length.min(shared.most_waiting)).unwrap_or(u32::MAX);
-        if let Ok(permit) = shared.room.acquire_many(wanted).await {
+        let required = u32::try_from(length.min(shared.max_waiting_bytes)).unwrap_or(u32::MAX);
+        if let Ok(permit) = shared.free_bytes.acquire_many(required).await {
             permit.forget(); // The reader releases the queue space.
             if shared.chunks.lock().add(chunk) {
                 let shared = Arc::clone(shared);
@@ -88,9 +88,9 @@ impl<R: Reader> Feed<R> {
         let shared = Arc::clone(&self.0);
         guard::run_blocking("parser", move || {
             // The reading thread holds this lock until the queue is empty.
-            let mut place = shared.reader.lock();
+            let mut guard = shared.reader.lock();
             // Taken out of the shared state, so that a panic drops the reader.
-            let mut reader = place.take();
+            let mut reader = guard.take();
             let done = guard::catch("parser", || {
                 shared.read_all(&mut reader);
                 let failure = shared.failure.lock().take();
@@ -98,7 +98,7 @@ impl<R: Reader> Feed<R> {
             });
             let done = done.unwrap_or_else(|panicked| Err(panicked.into()));
             match reader {
-                Some(reader) if done.is_ok() => *place = Some(reader),
+                Some(reader) if done.is_ok() => *guard = Some(reader),
                 _ => shared.end(),
             }
             Ok(done)
@@ -149,7 +149,7 @@ impl<R: Reader> Shared<R> {
                 }
                 _ => {}
             }
-            self.room.add_permits(chunk.len().min(self.most_waiting));
+            self.free_bytes.add_permits(chunk.len().min(self.max_waiting_bytes));
         }
     }
 
@@ -162,7 +162,7 @@ impl<R: Reader> Shared<R> {
     /// Stops reading, and wakes writers that wait for queue space.
     fn end(&self) {
         self.is_over.store(true, Ordering::Release);
-        self.room.close();
+        self.free_bytes.close();
     }
 }
 

@@ -115,10 +115,10 @@ fn options(database: &Database, spec: &LinesSpec) -> LineOptions {
         precision: spec.precision,
         create_tables: spec.create_tables,
         create_columns: spec.create_columns,
-        most_columns: database.storage.options().max_columns,
-        most_line_bytes: spec.most_line_bytes,
-        most_held_bytes: spec.most_held_bytes,
-        goes_on: spec.goes_on,
+        max_columns: database.storage.options().max_columns,
+        max_line_bytes: spec.max_line_bytes,
+        max_pending_bytes: spec.max_pending_bytes,
+        is_continued: spec.is_continued,
     }
 }
 

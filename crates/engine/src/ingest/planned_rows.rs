@@ -17,7 +17,7 @@ use tidemark_storage::{BulkTarget, ColumnSchema, Snapshot, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, failpoint};
 
 use crate::database::Database;
-use crate::ingest::writer::{MAX_HELD_ROWS, Place, Writer, Written};
+use crate::ingest::writer::{MAX_LOGGED_ROWS, TableIndex, Writer, Written};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
@@ -90,7 +90,7 @@ pub(crate) struct PlannedRows {
 struct Planned {
     definition: Definition,
     /// For each column of the rows, its position in the table definition.
-    places: Vec<usize>,
+    positions: Vec<usize>,
     schema: SchemaRef,
     defaults: Defaults,
 }
@@ -99,13 +99,13 @@ enum Definition {
     New(TableSchema),
     /// The existing definition with new columns appended.
     Changed(TableSchema, Vec<String>),
-    Kept(TableSchema),
+    Unchanged(TableSchema),
 }
 
 impl Definition {
     fn schema(&self) -> &TableSchema {
         match self {
-            Self::New(schema) | Self::Changed(schema, _) | Self::Kept(schema) => schema,
+            Self::New(schema) | Self::Changed(schema, _) | Self::Unchanged(schema) => schema,
         }
     }
 }
@@ -172,9 +172,9 @@ impl PlannedRows {
     fn commit_once(&self) -> EngineResult<Written> {
         let mut writer = Writer::new(&self.database);
         for (planned, rows) in self.tables.iter().zip(&self.rows) {
-            let place = planned.place(&mut writer, rows.rows())?;
+            let table = planned.add_table(&mut writer, rows.rows())?;
             for chunk in &rows.chunks {
-                writer.push(place, planned.batch(chunk)?)?;
+                writer.push(table, planned.batch(chunk)?)?;
             }
         }
         writer.commit_numbered(&CancelToken::default())
@@ -198,10 +198,10 @@ impl Planned {
             }
         };
         let schema = definition.schema();
-        let place = |column: &TargetColumn| {
+        let position_of = |column: &TargetColumn| {
             schema.column_index(&column.name).ok_or_else(|| changed_meanwhile(&schema.name))
         };
-        let places = rows.table.columns.iter().map(place).collect::<EngineResult<_>>()?;
+        let indices = rows.table.columns.iter().map(position_of).collect::<EngineResult<_>>()?;
         let defaults = if schema.columns.iter().any(|column| column.default.is_some()) {
             Planner::defaults(schema, &[], snapshot, &database.bind_context(""))?
         } else {
@@ -210,26 +210,26 @@ impl Planned {
         let field =
             |column: &ColumnSchema| Field::new(&column.name, column.sql_type.arrow_type(), true);
         let fields = schema.columns.iter().map(field).collect::<Vec<_>>();
-        Ok(Self { places, schema: Arc::new(Schema::new(fields)), defaults, definition })
+        Ok(Self { positions: indices, schema: Arc::new(Schema::new(fields)), defaults, definition })
     }
 
-    fn place(&self, writer: &mut Writer, rows: u64) -> EngineResult<Place> {
+    fn add_table(&self, writer: &mut Writer, rows: u64) -> EngineResult<TableIndex> {
         Ok(match &self.definition {
             // Too many rows for the log, so they are written directly to files.
-            Definition::New(schema) if rows > MAX_HELD_ROWS as u64 => {
+            Definition::New(schema) if rows > MAX_LOGGED_ROWS as u64 => {
                 writer.staged(BulkTarget::Create(schema.clone()))?.0
             }
             Definition::New(schema) => writer.new_table(schema.clone()),
             Definition::Changed(schema, _) => writer.changed_table(schema.clone()),
-            Definition::Kept(schema) if rows > MAX_HELD_ROWS as u64 => {
-                let (place, current) = writer.staged(BulkTarget::Existing(schema.id))?;
+            Definition::Unchanged(schema) if rows > MAX_LOGGED_ROWS as u64 => {
+                let (table, current) = writer.staged(BulkTarget::Existing(schema.id))?;
                 if current.version != schema.version {
                     let message = format!("table '{}' changed concurrently", schema.name);
                     return Err(EngineError::new(ErrorCode::Replan, message));
                 }
-                place
+                table
             }
-            Definition::Kept(schema) => writer.table(schema),
+            Definition::Unchanged(schema) => writer.table(schema),
         })
     }
 
@@ -239,16 +239,16 @@ impl Planned {
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; columns.len()];
         let mut missing = vec![None; columns.len()];
         for cells in &chunk.cells {
-            let place = self.places[cells.column];
-            arrays[place] = Some(Arc::clone(&cells.array));
-            missing[place] = cells.missing.as_ref();
+            let position = self.positions[cells.column];
+            arrays[position] = Some(Arc::clone(&cells.array));
+            missing[position] = cells.missing.as_ref();
         }
         let absent = |(array, column): (Option<ArrayRef>, &ColumnSchema)| {
             array.unwrap_or_else(|| absent_column(column.sql_type, chunk.rows))
         };
         let given: Vec<bool> = arrays.iter().map(Option::is_some).collect();
         let whole: Vec<ArrayRef> = arrays.into_iter().zip(columns).map(absent).collect();
-        let batch = made(&self.schema, whole)?;
+        let batch = record_batch(&self.schema, whole)?;
         let batch = if self.defaults.is_empty() {
             batch
         } else {
@@ -265,7 +265,7 @@ impl Planned {
             };
             let columns = (0..columns.len()).map(choose).collect::<Result<Vec<_>, _>>();
             let unfit = |error: arrow::error::ArrowError| EngineError::internal(error.to_string());
-            made(&self.schema, columns.map_err(unfit)?)?
+            record_batch(&self.schema, columns.map_err(unfit)?)?
         };
         self.check_values(&batch)?;
         Ok(batch)
@@ -288,7 +288,7 @@ impl Planned {
     }
 }
 
-fn made(schema: &SchemaRef, columns: Vec<ArrayRef>) -> EngineResult<RecordBatch> {
+fn record_batch(schema: &SchemaRef, columns: Vec<ArrayRef>) -> EngineResult<RecordBatch> {
     RecordBatch::try_new(Arc::clone(schema), columns)
         .map_err(|error| EngineError::internal(error.to_string()))
 }
@@ -320,7 +320,11 @@ fn changed_schema(found: &TableSchema, rows: &TableRows) -> EngineResult<Definit
             }
         }
     }
-    Ok(if added.is_empty() { Definition::Kept(schema) } else { Definition::Changed(schema, added) })
+    Ok(if added.is_empty() {
+        Definition::Unchanged(schema)
+    } else {
+        Definition::Changed(schema, added)
+    })
 }
 
 fn new_schema(
@@ -354,7 +358,7 @@ mod tests {
 
     use super::*;
 
-    const CHUNK: usize = MAX_HELD_ROWS;
+    const CHUNK: usize = MAX_LOGGED_ROWS;
 
     fn database(root: &tempfile::TempDir) -> Arc<Database> {
         let options = crate::OpenOptions { root: root.path().into(), ..Default::default() };
@@ -388,7 +392,7 @@ mod tests {
         PlannedRows::new(database, new_tables, vec![rows(database, count)]).unwrap()
     }
 
-    fn made(database: &Arc<Database>) {
+    fn create_table(database: &Arc<Database>) {
         let mut writer = Writer::new(database);
         writer.new_table(definition());
         writer.commit(&CancelToken::default()).unwrap();
@@ -405,7 +409,7 @@ mod tests {
         for (count, expected) in [(CHUNK, 0), (CHUNK + 1, 1), (3 * CHUNK, 1)] {
             let root = tempfile::tempdir().unwrap();
             let database = database(&root);
-            made(&database);
+            create_table(&database);
             let committed = planned(&database, count).commit().unwrap();
             let RowsReply::Committed { rows, .. } = committed else { panic!("{committed:?}") };
             assert_eq!((rows, files(&database)), (count as u64, expected), "{count} rows");
@@ -416,7 +420,7 @@ mod tests {
     fn rows_are_planned_again_when_the_table_schema_changes() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
-        made(&database);
+        create_table(&database);
         for count in [10, CHUNK + 10] {
             let mut planned = planned(&database, count);
             let found = database.snapshot().unwrap().table("t").unwrap();

@@ -13,7 +13,7 @@ use super::feed::ended;
 use super::queue::Queue;
 use crate::database::Database;
 use crate::ingest::transaction::Transaction;
-use crate::ingest::writer::{Place, Writer};
+use crate::ingest::writer::{TableIndex, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
@@ -31,7 +31,7 @@ pub(super) struct RowSink {
 /// Destination of the rows.
 pub(super) enum Target {
     /// A separate commit.
-    Alone(Writer, Place),
+    Commit(Writer, TableIndex),
     /// A transaction block, with the definition of the table.
     Block(Arc<Transaction>, Arc<TableSchema>),
 }
@@ -71,7 +71,7 @@ impl RowSink {
         self.check()?;
         let target = self.target.lock().take();
         match target.ok_or_else(ended)? {
-            Target::Alone(writer, _) => writer.commit(&CancelToken::default()).map(drop),
+            Target::Commit(writer, _) => writer.commit(&CancelToken::default()).map(drop),
             Target::Block(..) => Ok(()),
         }
     }
@@ -97,12 +97,12 @@ impl RowSink {
         let written = guard::catch("writer", || {
             failpoint::hit("engine.writer")?;
             match target.as_mut().ok_or_else(ended)? {
-                Target::Alone(writer, place) => writer.push(*place, batch),
+                Target::Commit(writer, table) => writer.push(*table, batch),
                 Target::Block(block, schema) => {
                     // Adds the batch to the block.
                     let mut writer = Writer::new(&self.database);
-                    let place = writer.table(schema);
-                    writer.hold(place, batch)?;
+                    let table = writer.table(schema);
+                    writer.buffer(table, batch)?;
                     writer.pend(block).map(drop)
                 }
             }

@@ -6,7 +6,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use crate::execution::check_faults;
 use crate::execution::source::BatchSource;
 use crate::ingest::transaction::Transaction;
-use crate::ingest::writer::{Place, Writer};
+use crate::ingest::writer::{TableIndex, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
@@ -14,20 +14,20 @@ use crate::runtime::guard;
 /// in files. `faults` is the number of mapped-file faults before the first read.
 pub(crate) async fn write_all(
     mut writer: Writer,
-    place: Place,
+    table: TableIndex,
     mut source: BatchSource,
     transaction: Option<&Transaction>,
     (token, faults): (&CancelToken, u64),
 ) -> EngineResult<u64> {
     // The rows of a block remain in memory until the block ends.
-    while transaction.is_some() || !writer.is_staging(place) {
+    while transaction.is_some() || !writer.is_staging(table) {
         let Some(batch) = source.next().await? else {
             check_faults(faults)?;
             return writer.finish(transaction, token).await;
         };
-        writer.hold(place, batch)?;
+        writer.buffer(table, batch)?;
     }
-    stage_all(writer, place, source, (token, faults)).await
+    stage_all(writer, table, source, (token, faults)).await
 }
 
 /// Streams rows into segments. At the end, either all rows become visible and durable or none.
@@ -35,7 +35,7 @@ pub(crate) async fn write_all(
 /// mapped-file faults before the first read.
 pub(crate) async fn stage_all(
     mut writer: Writer,
-    place: Place,
+    table: TableIndex,
     mut source: BatchSource,
     (token, faults): (&CancelToken, u64),
 ) -> EngineResult<u64> {
@@ -45,7 +45,7 @@ pub(crate) async fn stage_all(
         failpoint::hit("engine.bulk_write")?;
         while let Some(rows) = receiver.blocking_recv() {
             match rows {
-                Staged::Rows(batch) => writer.push(place, batch)?,
+                Staged::Rows(batch) => writer.push(table, batch)?,
                 Staged::End => {
                     check_faults(faults)?;
                     return writer.commit(&token);

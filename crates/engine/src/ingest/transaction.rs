@@ -98,7 +98,7 @@ impl Transaction {
         };
         for Access { table, .. } in accesses.iter().filter(changes) {
             let id = snapshot.table(table).map(|table| table.schema().id);
-            if id.is_some_and(|id| self.holds(id)) {
+            if id.is_some_and(|id| self.contains(id)) {
                 let message = format!(
                     "{command} commits immediately, but the transaction has uncommitted rows in \
                      table '{table}'"
@@ -110,7 +110,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn holds(&self, table: TableId) -> bool {
+    fn contains(&self, table: TableId) -> bool {
         let block = self.block.lock();
         let mut waiting = block.iter().flat_map(|block| &block.waiting);
         waiting.any(|waiting| waiting.rows.table() == table)
@@ -152,10 +152,10 @@ impl Transaction {
         failpoint::hit("engine.transaction_rollback")?;
         let mut block = self.block.lock();
         let block = block.as_mut().ok_or_else(ended)?;
-        let kept = block.waiting.partition_point(|waiting| waiting.number <= savepoint);
-        block.give_back(kept);
-        block.waiting.truncate(kept);
-        block.view.take_if(|view| view.count > kept);
+        let remaining = block.waiting.partition_point(|waiting| waiting.number <= savepoint);
+        block.release_after(remaining);
+        block.waiting.truncate(remaining);
+        block.view.take_if(|view| view.count > remaining);
         Ok(())
     }
 
@@ -216,14 +216,14 @@ impl Block {
     }
 
     /// Releases the memory of all entries except the first `remaining`.
-    fn give_back(&self, kept: usize) {
-        self.memory.give(self.waiting[kept..].iter().map(|waiting| waiting.bytes).sum());
+    fn release_after(&self, remaining: usize) {
+        self.memory.release(self.waiting[remaining..].iter().map(|waiting| waiting.bytes).sum());
     }
 }
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.give_back(0);
+        self.release_after(0);
     }
 }
 

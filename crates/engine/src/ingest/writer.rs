@@ -18,9 +18,9 @@ use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
 /// Maximum number of rows that are written to the log per table.
-pub(crate) const MAX_HELD_ROWS: usize = 64 * 1024;
+pub(crate) const MAX_LOGGED_ROWS: usize = 64 * 1024;
 /// The corresponding limit in bytes, including strings and arrays.
-const MAX_HELD_BYTES: usize = 16 << 20;
+const MAX_LOGGED_BYTES: usize = 16 << 20;
 
 /// Uncommitted rows. Dropping it discards them.
 pub struct Writer {
@@ -43,14 +43,14 @@ pub(crate) struct Written {
 #[derive(Debug)]
 enum TableRows {
     /// Rows in memory.
-    Held(Held),
+    Buffered(BufferedRows),
     /// Rows in segments, which the commit adopts.
     Staged(Box<BulkWriter>),
 }
 
 /// Rows that are written to the log.
 #[derive(Debug)]
-struct Held {
+struct BufferedRows {
     table: TableId,
     /// Schema version that the rows match.
     schema_version: u64,
@@ -65,7 +65,7 @@ struct Held {
 
 /// Refers to one table of a [`Writer`].
 #[derive(Debug, Clone, Copy)]
-pub struct Place(usize);
+pub struct TableIndex(usize);
 
 impl Writer {
     /// Creates a writer without rows.
@@ -80,29 +80,34 @@ impl Writer {
     }
 
     /// Adds a table that is created with the rows.
-    pub fn new_table(&mut self, schema: TableSchema) -> Place {
+    pub fn new_table(&mut self, schema: TableSchema) -> TableIndex {
         let id = self.database.storage.reserve_table_id();
         let schema = TableSchema { id, version: schema.version.max(1), ..schema };
         self.definitions.push(Change::CreateTable(schema.clone()));
-        self.held(schema.id, schema.version, true)
+        self.add_buffered(schema.id, schema.version, true)
     }
 
     /// Adds an existing table whose definition the same commit changes, for example by appending
     /// columns.
-    pub fn changed_table(&mut self, schema: TableSchema) -> Place {
+    pub fn changed_table(&mut self, schema: TableSchema) -> TableIndex {
         let (id, version) = (schema.id, schema.version + 1);
         self.definitions.push(Change::ReplaceSchema(schema));
-        self.held(id, version, true)
+        self.add_buffered(id, version, true)
     }
 
     /// Adds a table with this definition. The commit fails with `Replan` if the definition has
     /// changed.
-    pub fn table(&mut self, schema: &TableSchema) -> Place {
-        self.held(schema.id, schema.version, false)
+    pub fn table(&mut self, schema: &TableSchema) -> TableIndex {
+        self.add_buffered(schema.id, schema.version, false)
     }
 
-    fn held(&mut self, table: TableId, schema_version: u64, is_defined: bool) -> Place {
-        self.tables.push(TableRows::Held(Held {
+    fn add_buffered(
+        &mut self,
+        table: TableId,
+        schema_version: u64,
+        is_defined: bool,
+    ) -> TableIndex {
+        self.tables.push(TableRows::Buffered(BufferedRows {
             table,
             schema_version,
             is_defined,
@@ -110,17 +115,17 @@ impl Writer {
             rows: 0,
             bytes: 0,
         }));
-        Place(self.tables.len() - 1)
+        TableIndex(self.tables.len() - 1)
     }
 
     /// Adds a table whose rows are all staged in files. It is either a table created with its rows,
     /// or the target of an import, during which columns may be added. Returns the definition that
     /// the rows must match.
-    pub fn staged(&mut self, target: BulkTarget) -> EngineResult<(Place, TableSchema)> {
+    pub fn staged(&mut self, target: BulkTarget) -> EngineResult<(TableIndex, TableSchema)> {
         let bulk = self.database.storage.begin_bulk(target)?;
         let schema = bulk.schema().clone();
         self.tables.push(TableRows::Staged(Box::new(bulk)));
-        Ok((Place(self.tables.len() - 1), schema))
+        Ok((TableIndex(self.tables.len() - 1), schema))
     }
 
     /// Returns the number of rows added so far.
@@ -130,53 +135,58 @@ impl Writer {
 
     /// Whether further rows of the table are written to files. In that case [`Self::push`] may
     /// block.
-    pub fn is_staging(&self, Place(place): Place) -> bool {
-        match &self.tables[place] {
-            TableRows::Held(held) => {
-                !held.is_defined && (held.rows > MAX_HELD_ROWS || held.bytes > MAX_HELD_BYTES)
+    pub fn is_staging(&self, TableIndex(table): TableIndex) -> bool {
+        match &self.tables[table] {
+            TableRows::Buffered(buffered) => {
+                !buffered.is_defined
+                    && (buffered.rows > MAX_LOGGED_ROWS || buffered.bytes > MAX_LOGGED_BYTES)
             }
             TableRows::Staged(_) => true,
         }
     }
 
     /// Buffers rows in memory, regardless of their number.
-    pub(crate) fn hold(&mut self, Place(place): Place, batch: RecordBatch) -> EngineResult<()> {
-        let TableRows::Held(held) = &mut self.tables[place] else {
-            return self.push(Place(place), batch);
+    pub(crate) fn buffer(
+        &mut self,
+        TableIndex(table): TableIndex,
+        batch: RecordBatch,
+    ) -> EngineResult<()> {
+        let TableRows::Buffered(buffered) = &mut self.tables[table] else {
+            return self.push(TableIndex(table), batch);
         };
-        held.rows += batch.num_rows();
-        held.bytes += cell_bytes(&batch);
-        account::room(held.bytes)?;
+        buffered.rows += batch.num_rows();
+        buffered.bytes += cell_bytes(&batch);
+        account::check_allocation(buffered.bytes)?;
         self.rows += batch.num_rows() as u64;
-        held.batches.push(batch);
+        buffered.batches.push(batch);
         Ok(())
     }
 
     /// Adds rows whose columns are in the order of the definition. The rows may be in any order.
     /// May block.
-    pub fn push(&mut self, place: Place, batch: RecordBatch) -> EngineResult<()> {
-        if !self.is_staging(place) {
-            return self.hold(place, batch);
+    pub fn push(&mut self, table: TableIndex, batch: RecordBatch) -> EngineResult<()> {
+        if !self.is_staging(table) {
+            return self.buffer(table, batch);
         }
         let rows = batch.num_rows() as u64;
-        account::room(cell_bytes(&batch))?;
-        self.bulk(place)?.push(batch)?;
+        account::check_allocation(cell_bytes(&batch))?;
+        self.bulk(table)?.push(batch)?;
         self.rows += rows;
         Ok(())
     }
 
     /// Returns the table's bulk writer, after moving any rows from memory into it.
-    fn bulk(&mut self, Place(place): Place) -> EngineResult<&mut BulkWriter> {
-        let rows = &mut self.tables[place];
-        if let TableRows::Held(held) = rows {
-            let target = BulkTarget::Existing(held.table);
+    fn bulk(&mut self, TableIndex(table): TableIndex) -> EngineResult<&mut BulkWriter> {
+        let rows = &mut self.tables[table];
+        if let TableRows::Buffered(buffered) = rows {
+            let target = BulkTarget::Existing(buffered.table);
             let mut bulk = self.database.storage.begin_bulk(target)?;
-            held.batches.drain(..).try_for_each(|batch| bulk.push(batch))?;
+            buffered.batches.drain(..).try_for_each(|batch| bulk.push(batch))?;
             *rows = TableRows::Staged(Box::new(bulk));
         }
         match rows {
             TableRows::Staged(bulk) => Ok(bulk),
-            TableRows::Held(_) => Err(EngineError::internal("rows were not staged")),
+            TableRows::Buffered(_) => Err(EngineError::internal("rows were not staged")),
         }
     }
 
@@ -192,7 +202,7 @@ impl Writer {
         let mut staged = Vec::new();
         for table in tables {
             match table {
-                TableRows::Held(Held { table, schema_version, batches, .. }) => {
+                TableRows::Buffered(BufferedRows { table, schema_version, batches, .. }) => {
                     let append = |batch| Change::Append { table, schema_version, batch };
                     changes.extend(batches.into_iter().map(append));
                 }
@@ -215,13 +225,13 @@ impl Writer {
         let storage = &self.database.storage;
         let mut pending = Vec::new();
         for rows in &self.tables {
-            let TableRows::Held(held) = rows else {
+            let TableRows::Buffered(buffered) = rows else {
                 return Err(EngineError::internal(
                     "rows of a transaction block are staged in files",
                 ));
             };
-            for batch in &held.batches {
-                pending.push(storage.pend(held.table, held.schema_version, batch)?);
+            for batch in &buffered.batches {
+                pending.push(storage.pend(buffered.table, buffered.schema_version, batch)?);
             }
         }
         block.add(pending)?;
@@ -252,7 +262,7 @@ impl Writer {
 
 impl TableRows {
     fn is_empty(&self) -> bool {
-        matches!(self, Self::Held(held) if held.batches.is_empty())
+        matches!(self, Self::Buffered(buffered) if buffered.batches.is_empty())
     }
 }
 
@@ -306,8 +316,8 @@ mod tests {
         let database = database(&root);
         let mut writer = Writer::new(&database);
         for name in ["few", "many", "wider"] {
-            let place = writer.new_table(definition(name));
-            writer.push(place, batch(10, 2)).unwrap();
+            let target = writer.new_table(definition(name));
+            writer.push(target, batch(10, 2)).unwrap();
         }
         assert_eq!(rows_of(&database, "few"), None);
         assert_eq!(writer.commit(&CancelToken::default()).unwrap(), 30);
@@ -318,14 +328,14 @@ mod tests {
         let mut wider = existing(&database, "wider");
         wider.columns.push(ColumnSchema::new("y", SqlType::Long));
         let wider = writer.changed_table(wider);
-        let (made, _) = writer.staged(BulkTarget::Create(definition("made"))).unwrap();
+        let (created, _) = writer.staged(BulkTarget::Create(definition("made"))).unwrap();
         for _ in 0..3 {
             writer.push(few, batch(10, 2)).unwrap();
             writer.push(many, batch(50_000, 2)).unwrap();
             writer.push(wider, batch(10, 3)).unwrap();
-            writer.push(made, batch(7, 2)).unwrap();
+            writer.push(created, batch(7, 2)).unwrap();
         }
-        assert!(writer.is_staging(many) && writer.is_staging(made) && !writer.is_staging(few));
+        assert!(writer.is_staging(many) && writer.is_staging(created) && !writer.is_staging(few));
         assert_eq!((rows_of(&database, "many"), rows_of(&database, "made")), (Some(10), None));
         assert_eq!(writer.commit(&CancelToken::default()).unwrap(), 3 * (10 + 50_000 + 10 + 7));
         let after = database.snapshot().unwrap();
@@ -343,9 +353,9 @@ mod tests {
         writer.new_table(definition("t"));
         writer.commit(&CancelToken::default()).unwrap();
         let fill = |writer: &mut Writer| {
-            let place = writer.table(&existing(&database, "t"));
+            let table = writer.table(&existing(&database, "t"));
             for _ in 0..3 {
-                writer.push(place, batch(50_000, 2)).unwrap();
+                writer.push(table, batch(50_000, 2)).unwrap();
             }
         };
         let mut writer = Writer::new(&database);
@@ -357,8 +367,8 @@ mod tests {
         token.cancel();
         assert_eq!(writer.commit(&token).unwrap_err().code, ErrorCode::Cancelled);
         let mut writer = Writer::new(&database);
-        let place = writer.table(&existing(&database, "t"));
-        writer.push(place, batch(10, 2)).unwrap();
+        let table = writer.table(&existing(&database, "t"));
+        writer.push(table, batch(10, 2)).unwrap();
         let mut changing = Writer::new(&database);
         let mut wider = existing(&database, "t");
         wider.columns.push(ColumnSchema::new("y", SqlType::Long));

@@ -23,7 +23,7 @@ use crate::runtime::log::{self, Level};
 /// The job kind in `jobs()`.
 const POLICY: &str = "policy";
 /// Interval between scans of all tables for new policies.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Default interval between partition checks for a table with a policy.
 const CHECK_EVERY: Duration = Duration::from_mins(5);
 /// Maximum rest period between two partitions.
@@ -35,10 +35,10 @@ pub(crate) struct Policies {
     storage: Weak<Storage>,
     handle: Handle,
     tables: Mutex<HashMap<TableId, Policed>>,
-    looked: Mutex<Option<Instant>>,
+    last_scan: Mutex<Option<Instant>>,
     check_every: Duration,
     /// Allows the job to process only one table at a time.
-    turn: Arc<Semaphore>,
+    one_at_a_time: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -59,9 +59,9 @@ impl Policies {
             storage: Arc::downgrade(storage),
             handle,
             tables: Mutex::default(),
-            looked: Mutex::default(),
+            last_scan: Mutex::default(),
             check_every: check_every_ms.map_or(CHECK_EVERY, Duration::from_millis),
-            turn: Arc::new(Semaphore::new(1)),
+            one_at_a_time: Arc::new(Semaphore::new(1)),
         })
     }
 
@@ -131,8 +131,8 @@ impl JobKind for Policies {
 
 impl<D> Scheduled<D> for Policies {
     fn begin_due(self: Arc<Self>, _: &Arc<D>, snapshot: &Arc<Snapshot>) {
-        let mut looked = self.looked.lock();
-        if looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY.min(self.check_every)) {
+        let mut looked = self.last_scan.lock();
+        if looked.is_some_and(|looked| looked.elapsed() < SCAN_INTERVAL.min(self.check_every)) {
             return;
         }
         *looked = Some(Instant::now());
@@ -155,10 +155,10 @@ impl<D> Scheduled<D> for Policies {
             }
             if storage.due_for_parquet(table).is_empty() {
                 policed.job.succeeded();
-                policed.job.rest(self.check_every);
+                policed.job.pause(self.check_every);
                 continue;
             }
-            let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() else { break };
+            let Ok(turn) = Arc::clone(&self.one_at_a_time).try_acquire_owned() else { break };
             policed.job.begin();
             let (policies, id) = (Arc::clone(&self), schema.id);
             self.handle.spawn(async move {

@@ -17,7 +17,7 @@ pub(crate) struct JobProgress {
     /// Start time of the current run; `None` if the job is not running.
     running_since: Option<Instant>,
     /// Earliest next start.
-    rest_until: Option<Instant>,
+    pause_until: Option<Instant>,
     /// End of the accumulated rest periods.
     owes_until: Option<Instant>,
     failures: u32,
@@ -33,32 +33,32 @@ pub(crate) struct JobProgress {
 impl JobProgress {
     /// Whether the job may start: it is neither running, resting nor paused.
     pub(crate) fn may_begin(&mut self) -> bool {
-        self.rest_until = self.rest_until.filter(|until| *until > Instant::now());
-        !self.is_paused && self.running_since.is_none() && self.rest_until.is_none()
+        self.pause_until = self.pause_until.filter(|until| *until > Instant::now());
+        !self.is_paused && self.running_since.is_none() && self.pause_until.is_none()
     }
 
     /// Whether the job was resting and the rest period is over.
     pub(crate) fn has_rested(&self) -> bool {
-        self.rest_until.is_some_and(|until| until <= Instant::now())
+        self.pause_until.is_some_and(|until| until <= Instant::now())
     }
 
     /// Makes the job rest for the given duration.
-    pub(crate) fn rest(&mut self, time: Duration) {
-        self.rest_until = Some(Instant::now() + time);
+    pub(crate) fn pause(&mut self, time: Duration) {
+        self.pause_until = Some(Instant::now() + time);
     }
 
     /// Adds a rest period to the accumulated ones. If their total is at most `credit`, the job may
     /// start immediately; otherwise it waits until only `credit` remains.
-    pub(crate) fn owe(&mut self, rest: Duration, credit: Duration) {
+    pub(crate) fn add_pause(&mut self, rest: Duration, credit: Duration) {
         let now = Instant::now();
         let until = self.owes_until.map_or(now, |until| until.max(now)) + rest;
         self.owes_until = Some(until);
-        self.rest(until.saturating_duration_since(now).saturating_sub(credit));
+        self.pause(until.saturating_duration_since(now).saturating_sub(credit));
     }
 
     /// Ends the job's rest period because its input has changed. This also applies after a failure.
     pub(crate) fn wake(&mut self) {
-        self.rest_until = None;
+        self.pause_until = None;
     }
 
     pub(crate) fn begin(&mut self) {
@@ -91,7 +91,7 @@ impl JobProgress {
         let wait = FIRST_RETRY * 2_u32.saturating_pow(self.failures.min(16));
         self.failures += 1;
         self.last_error = Some(error.message);
-        self.rest(wait.min(LAST_RETRY));
+        self.pause(wait.min(LAST_RETRY));
     }
 
     /// Returns the last error, unless the job has since succeeded.
@@ -101,7 +101,7 @@ impl JobProgress {
 
     /// Returns the report for `jobs()`.
     pub(crate) fn report(&self, kind: &'static str, name: String) -> JobReport {
-        let rests = self.rest_until.and_then(|at| at.checked_duration_since(Instant::now()));
+        let rests = self.pause_until.and_then(|at| at.checked_duration_since(Instant::now()));
         JobReport {
             kind,
             name,
@@ -131,17 +131,17 @@ mod tests {
         let (rest, credit) = (Duration::from_secs(400), Duration::from_secs(1_000));
         let mut job = JobProgress::default();
         for _ in 0..2 {
-            job.owe(rest, credit);
+            job.add_pause(rest, credit);
             assert!(job.may_begin());
         }
-        for owed in [200, 600] {
-            job.owe(rest, credit);
-            let wait = job.rest_until.unwrap() - Instant::now();
-            assert!(!job.may_begin() && wait > Duration::from_secs(owed - 60));
-            assert!(wait <= Duration::from_secs(owed));
+        for rewrites in [200, 600] {
+            job.add_pause(rest, credit);
+            let wait = job.pause_until.unwrap() - Instant::now();
+            assert!(!job.may_begin() && wait > Duration::from_secs(rewrites - 60));
+            assert!(wait <= Duration::from_secs(rewrites));
         }
         job.owes_until = Some(Instant::now());
-        job.owe(rest, credit);
+        job.add_pause(rest, credit);
         assert!(job.may_begin(), "rest periods that are over no longer count");
     }
 
@@ -155,11 +155,11 @@ mod tests {
             job.end();
             job.failed(EngineError::internal("no"));
             assert!(!job.may_begin());
-            let wait = job.rest_until.take().unwrap() - Instant::now();
+            let wait = job.pause_until.take().unwrap() - Instant::now();
             assert!(wait > FIRST_RETRY * times / 2 && wait <= FIRST_RETRY * times);
         }
         assert_eq!(job.report("refresh", String::new()).state, JobState::Failing);
-        job.rest(Duration::from_mins(1));
+        job.pause(Duration::from_mins(1));
         assert!(!job.has_rested() && !job.may_begin());
         job.succeeded();
         job.wake();

@@ -26,20 +26,20 @@ use crate::jobs::policies::Policies;
 use crate::jobs::{Jobs, Scheduled};
 use crate::query::QueryCache;
 use crate::runtime::admission::Admission;
-use crate::runtime::lanes::Lanes;
 use crate::runtime::log::{self, Level};
 use crate::runtime::open_handoffs::Handoffs;
 use crate::runtime::registry::QueryRegistry;
 use crate::runtime::resident::{ResidentGuard, machine_memory};
 use crate::runtime::spill::runtime_environment;
+use crate::runtime::task_queue::TaskQueue;
 use crate::runtime::work::follow_tasks;
 use crate::runtime::workers::Workers;
 use crate::views::cleanup_jobs::Cleanup;
 
 /// Interval at which the loop starts due jobs.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const TICK: Duration = Duration::from_millis(10);
 /// Process memory divided by this number is the limit for decoded columns of Parquet partitions.
-const DECODED_SHARE: u64 = 16;
+const DECODED_COLUMNS_DIVISOR: u64 = 16;
 
 impl Database {
     /// Opens the root, recovers from a crash, and starts background jobs. Blocks.
@@ -62,13 +62,13 @@ fn assembled(options: &OpenOptions) -> EngineResult<Database> {
     root::prepare_tables(&storage);
     let memory = settings::query_memory(options, total);
     follow_tasks();
-    let registry = Arc::new(QueryRegistry::new(Arc::clone(&memory), Lanes::new(count)));
+    let registry = Arc::new(QueryRegistry::new(Arc::clone(&memory), TaskQueue::new(count)));
     let spill_root = root::spill_directory(&options.root)?;
     let session = Arc::new(PlanSession::new(&SessionOptions {
         target_partitions: count,
         runtime: runtime_environment(&memory, spill_root.clone(), spill_limit)?,
         query_memory_bytes: memory.query_limit(),
-        scan_part_rows: options.scan_part_rows,
+        scan_partition_rows: options.scan_partition_rows,
     }));
     let workers = Workers::start(count)?;
     let (refresher, metrics) = settings::refresher(options, count, total);
@@ -89,9 +89,9 @@ fn assembled(options: &OpenOptions) -> EngineResult<Database> {
         handle: workers.handle().clone(),
         numbers: Mutex::default(),
         texts: TextTables::default(),
-        most_line_bytes,
+        max_line_bytes: most_line_bytes,
     };
-    storage.set_decoded_bytes(total / DECODED_SHARE);
+    storage.set_decoded_bytes(total / DECODED_COLUMNS_DIVISOR);
     let resident = ResidentGuard::watching(total, workers.handle(), (&registry, &storage));
     let limits = settings::admission_limits(options, count);
     let admission = Admission::new(limits, Arc::clone(&resident));
@@ -104,8 +104,8 @@ fn assembled(options: &OpenOptions) -> EngineResult<Database> {
         sources: Arc::new(sources),
         registry,
         metrics,
-        columns_held: Arc::default(),
-        most_line_bytes,
+        columnar_bytes: Arc::default(),
+        max_line_bytes: most_line_bytes,
         settings: RwLock::default(),
         table_defaults: settings::table_defaults(options),
         live: settings::live_settings(options),
@@ -123,7 +123,7 @@ fn assembled(options: &OpenOptions) -> EngineResult<Database> {
 
 /// Starts due jobs at regular intervals until the database is closed.
 async fn begin_due(database: Weak<Database>) {
-    let mut times = tokio::time::interval(LOOK_EVERY);
+    let mut times = tokio::time::interval(TICK);
     times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         times.tick().await;

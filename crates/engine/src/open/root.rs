@@ -25,7 +25,7 @@ const FEW_MAPS: u64 = 65_530;
 /// Checks the root directory. Restores it from a backup copy if that was requested.
 pub(super) fn checked(root: &Path) -> EngineResult<RealVfs> {
     let vfs = root_directory(root)?;
-    restore_if_asked(&vfs)?;
+    restore_if_requested(&vfs)?;
     check_machine(&vfs)?;
     Ok(vfs)
 }
@@ -84,8 +84,8 @@ pub(super) fn default_spill_limit(vfs: &RealVfs) -> u64 {
 
 /// If the file `_restore` exists, replaces the database with the copy made by CHECKPOINT CREATE.
 /// The next start resumes an interrupted restore.
-fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<()> {
-    if tidemark_storage::restore_if_asked(vfs)? {
+fn restore_if_requested(vfs: &dyn Vfs) -> EngineResult<()> {
+    if tidemark_storage::restore_if_requested(vfs)? {
         log::write(Level::Warn, "engine", "restored", serde_json::json!({ "from": ".checkpoint" }));
     }
     Ok(())

@@ -13,20 +13,20 @@ use crate::runtime::pool::SharedPool;
 use crate::views::progress::Refresher;
 
 /// Process memory divided by this number is the limit for recent changes of followed tables.
-const RECENT_CHANGES_SHARE: u64 = 64;
+const RECENT_CHANGES_DIVISOR: u64 = 64;
 /// Process memory divided by this number is the limit for the state that views retain between
 /// refreshes. A maximum in bytes applies to this limit.
-const VIEW_STATE_SHARE: u64 = 32;
+const VIEW_STATE_DIVISOR: u64 = 32;
 const VIEW_STATE_BYTES: usize = 256 << 20;
 /// Default time in milliseconds that a statement waits for admission.
 const QUEUE_WAIT_MS: u64 = 10_000;
 /// Default maximum number of statements waiting for admission.
 const QUEUE_LIMIT: usize = 256;
 /// By default, the memory pool divided by this number is the limit for one query.
-const QUERY_SHARE: u64 = 4;
+const QUERY_MEMORY_DIVISOR: u64 = 4;
 /// By default, process memory divided by this number is the limit for rows which exist only in
 /// memory and the log.
-const UNWRITTEN_SHARE: u64 = 8;
+const UNWRITTEN_ROWS_DIVISOR: u64 = 8;
 /// Minimum value of the default number of concurrent queries.
 const MIN_CONCURRENT_QUERIES: usize = 4;
 
@@ -39,15 +39,17 @@ pub(super) fn storage_options(options: &OpenOptions, total: u64) -> StorageOptio
         verify: verify(options.verify.unwrap_or_default()),
         disk_watermark_bytes: options.disk_watermark_bytes,
         disk_reserve_bytes: options.disk_reserve_bytes.unwrap_or(64 << 20),
-        unwritten_limit_bytes: options.unwritten_limit_bytes.unwrap_or(total / UNWRITTEN_SHARE),
+        unwritten_limit_bytes: options
+            .unwritten_limit_bytes
+            .unwrap_or(total / UNWRITTEN_ROWS_DIVISOR),
         max_tables: options.max_tables.unwrap_or(defaults.max_tables),
         max_partitions: options.max_partitions.unwrap_or(defaults.max_partitions),
         max_columns: options.max_columns.unwrap_or(defaults.max_columns),
         max_cell_bytes: options.max_cell_bytes.unwrap_or(defaults.max_cell_bytes),
         max_array_elements: options.max_array_elements.unwrap_or(defaults.max_array_elements),
         recent_changes_bytes: options.recent_changes_bytes.unwrap_or_else(|| {
-            let share = usize::try_from(total / RECENT_CHANGES_SHARE).unwrap_or(usize::MAX);
-            share.min(defaults.recent_changes_bytes)
+            let limit = usize::try_from(total / RECENT_CHANGES_DIVISOR).unwrap_or(usize::MAX);
+            limit.min(defaults.recent_changes_bytes)
         }),
         ..defaults
     }
@@ -73,7 +75,7 @@ fn verify(of: border::Verify) -> Verify {
 /// quarter of the pool.
 pub(super) fn query_memory(options: &OpenOptions, total: u64) -> Arc<SharedPool> {
     let pool = options.memory_limit_bytes.unwrap_or(total / 2);
-    let query = options.query_memory_limit_bytes.unwrap_or(pool / QUERY_SHARE);
+    let query = options.query_memory_limit_bytes.unwrap_or(pool / QUERY_MEMORY_DIVISOR);
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     SharedPool::new(bytes(pool), bytes(query))
 }
@@ -103,7 +105,7 @@ pub(super) fn live_settings(options: &OpenOptions) -> LiveSettings {
     let usual = LiveSettings::default();
     LiveSettings {
         is_enabled: options.live_views.unwrap_or(usual.is_enabled),
-        longest_micros: options.live_view_memory_micros.unwrap_or(usual.longest_micros),
+        max_in_memory_micros: options.live_view_memory_micros.unwrap_or(usual.max_in_memory_micros),
     }
 }
 
@@ -117,8 +119,8 @@ pub(super) fn refresher(
     let metrics = Arc::default();
     let follows = (options.refresh_views.unwrap_or(true), live_settings(options).is_enabled);
     let most_bytes = options.view_state_bytes.unwrap_or_else(|| {
-        let share = usize::try_from(total / VIEW_STATE_SHARE).unwrap_or(usize::MAX);
-        share.min(VIEW_STATE_BYTES)
+        let limit = usize::try_from(total / VIEW_STATE_DIVISOR).unwrap_or(usize::MAX);
+        limit.min(VIEW_STATE_BYTES)
     });
     (Refresher::new(follows, workers, most_bytes, &metrics), metrics)
 }

@@ -18,8 +18,8 @@ use tidemark_planner::BoundQuery;
 use tidemark_storage::Storage;
 use tokio::runtime::Handle;
 
-pub(crate) use plan::{CachedPlan, OtherValues, PlannedQuery, is_as_long_as_said, is_volatile};
-pub(crate) use results::{Asked, CachedResult};
+pub(crate) use plan::{CachedPlan, OtherValues, PlannedQuery, has_computed_length, is_volatile};
+pub(crate) use results::{CachedResult, ResultKey};
 
 use results::CachedBytes;
 
@@ -81,7 +81,7 @@ impl QueryCache {
     }
 
     /// Caches the query, unless a statement has already used a newer snapshot.
-    pub(crate) fn keep(&self, slot: &Arc<QuerySlot>, epoch: u64, query: CachedQuery) {
+    pub(crate) fn insert(&self, slot: &Arc<QuerySlot>, epoch: u64, query: CachedQuery) {
         let mut slots = self.slots.lock();
         if self.epoch.load(Ordering::Acquire) > epoch {
             return;

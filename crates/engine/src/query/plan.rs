@@ -105,8 +105,8 @@ pub(crate) fn is_volatile(plan: &LogicalPlan) -> EngineResult<bool> {
 }
 
 /// Whether the plan computes a string or array whose length depends on a row or a parameter value.
-pub(crate) fn is_as_long_as_said(plan: &LogicalPlan) -> EngineResult<bool> {
-    let is_long = |expr: &Expr| Ok(tidemark_functions::is_as_long_as_said(expr));
+pub(crate) fn has_computed_length(plan: &LogicalPlan) -> EngineResult<bool> {
+    let is_long = |expr: &Expr| Ok(tidemark_functions::has_computed_length(expr));
     any_expression(plan, |expr| expr.exists(is_long).unwrap_or(true))
 }
 

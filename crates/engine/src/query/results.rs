@@ -25,7 +25,7 @@ const ENTRY_BYTES: usize = 256;
 
 /// Cache key of a result: the parameter values, the row selection and the encoding.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Asked {
+pub(crate) struct ResultKey {
     values: Vec<u8>,
     rows: RowFormat,
     skip: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Asked {
     first_chunk_rows: Option<u64>,
 }
 
-impl Asked {
+impl ResultKey {
     /// Returns a copy of a parameter row for use as a cache key; `None` if the row is too long to
     /// be cached.
     pub(crate) fn values(row: &[u8]) -> Option<Vec<u8>> {
@@ -63,14 +63,14 @@ pub(crate) struct CachedResult {
 pub(super) struct CachedBytes(Arc<AtomicUsize>);
 
 impl CachedBytes {
-    fn take(&self, bytes: usize) -> bool {
-        let taken = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |all| {
+    fn try_reserve(&self, bytes: usize) -> bool {
+        let reserved = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |all| {
             Some(all + bytes).filter(|&all| all <= MAX_BYTES)
         });
-        taken.is_ok()
+        reserved.is_ok()
     }
 
-    fn give_back(&self, bytes: usize) {
+    fn release(&self, bytes: usize) {
         self.0.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -85,7 +85,7 @@ pub(crate) struct CachedResults {
 #[derive(Debug, Default)]
 struct Known {
     /// Results by key; `None` for values that have occurred only once.
-    results: HashMap<Asked, Option<CachedResult>>,
+    results: HashMap<ResultKey, Option<CachedResult>>,
     bytes: usize,
 }
 
@@ -95,31 +95,31 @@ impl CachedResults {
     }
 
     /// Returns the cached result for this key, if any.
-    pub(crate) fn get(&self, asked: &Asked) -> Option<CachedResult> {
-        self.known.lock().results.get(asked)?.clone()
+    pub(crate) fn get(&self, key: &ResultKey) -> Option<CachedResult> {
+        self.known.lock().results.get(key)?.clone()
     }
 
     /// Caches a complete result if it is small and its values have occurred for the second time.
-    pub(crate) fn put(&self, asked: Asked, (bytes, rows): (&[u8], u64), summary: Summary) {
-        let values = asked.values.len();
+    pub(crate) fn put(&self, key: ResultKey, (bytes, rows): (&[u8], u64), summary: Summary) {
+        let values = key.values.len();
         if bytes.len() + values > MAX_RESULT_BYTES {
             return;
         }
         let mut known = self.known.lock();
-        match known.results.get_mut(&asked) {
-            Some(result @ None) if self.all.take(bytes.len()) => {
+        match known.results.get_mut(&key) {
+            Some(result @ None) if self.all.try_reserve(bytes.len()) => {
                 *result = Some(CachedResult { bytes: bytes.to_vec(), rows, summary });
                 known.bytes += bytes.len();
             }
             Some(_) => {}
             None => {
                 if known.results.len() >= MAX_VALUES {
-                    self.all.give_back(known.bytes);
+                    self.all.release(known.bytes);
                     *known = Known::default();
                 }
-                if self.all.take(values + ENTRY_BYTES) {
+                if self.all.try_reserve(values + ENTRY_BYTES) {
                     known.bytes += values + ENTRY_BYTES;
-                    known.results.insert(asked, None);
+                    known.results.insert(key, None);
                 }
             }
         }
@@ -128,7 +128,7 @@ impl CachedResults {
 
 impl Drop for CachedResults {
     fn drop(&mut self) {
-        self.all.give_back(self.known.get_mut().bytes);
+        self.all.release(self.known.get_mut().bytes);
     }
 }
 
@@ -136,45 +136,45 @@ impl Drop for CachedResults {
 mod tests {
     use super::*;
 
-    fn asked(values: &[u8], take: Option<u64>) -> Asked {
+    fn result_key(values: &[u8], take: Option<u64>) -> ResultKey {
         let rows = RowFormat::Pg { format_codes: vec![0], nanoseconds: false };
         let (values, last, first_chunk_rows) = (values.to_vec(), None, None);
-        Asked { values, rows, skip: 0, take, count_all: false, last, first_chunk_rows }
+        ResultKey { values, rows, skip: 0, take, count_all: false, last, first_chunk_rows }
     }
 
     fn put(results: &CachedResults, values: &[u8], bytes: usize) {
         let summary = Summary { rows_returned: 1, ..Summary::default() };
-        results.put(asked(values, None), (&vec![7; bytes], 1), summary);
+        results.put(result_key(values, None), (&vec![7; bytes], 1), summary);
     }
 
     #[test]
     fn a_result_is_cached_when_its_parameter_values_repeat() {
         let results = CachedResults::new(&CachedBytes::default());
         for is_cached in [false, false, true] {
-            assert_eq!(results.get(&asked(b"s1", None)).is_some(), is_cached);
+            assert_eq!(results.get(&result_key(b"s1", None)).is_some(), is_cached);
             put(&results, b"s1", 100);
         }
-        let CachedResult { bytes, rows, summary } = results.get(&asked(b"s1", None)).unwrap();
+        let CachedResult { bytes, rows, summary } = results.get(&result_key(b"s1", None)).unwrap();
         assert_eq!((bytes, rows, summary.rows_returned), (vec![7; 100], 1, 1));
         // Neither different values nor another encoding of the same values are found.
-        assert!(results.get(&asked(b"s2", None)).is_none());
-        assert!(results.get(&asked(b"s1", Some(1))).is_none());
+        assert!(results.get(&result_key(b"s2", None)).is_none());
+        assert!(results.get(&result_key(b"s1", Some(1))).is_none());
         let binary = RowFormat::Pg { format_codes: vec![1], nanoseconds: false };
-        assert!(results.get(&Asked { rows: binary, ..asked(b"s1", None) }).is_none());
+        assert!(results.get(&ResultKey { rows: binary, ..result_key(b"s1", None) }).is_none());
     }
 
     #[test]
     fn parameter_values_above_the_size_limit_are_not_copied() {
         let row = vec![7; MAX_RESULT_BYTES];
-        assert_eq!(Asked::values(&row).as_deref(), Some(&row[..]));
-        assert_eq!(Asked::values(&[0; MAX_RESULT_BYTES + 1]), None);
+        assert_eq!(ResultKey::values(&row).as_deref(), Some(&row[..]));
+        assert_eq!(ResultKey::values(&[0; MAX_RESULT_BYTES + 1]), None);
     }
 
     #[test]
     fn large_results_are_not_cached() {
         let results = CachedResults::new(&CachedBytes::default());
         (0..3).for_each(|_| put(&results, b"large", MAX_RESULT_BYTES));
-        assert!(results.get(&asked(b"large", None)).is_none());
+        assert!(results.get(&result_key(b"large", None)).is_none());
     }
 
     #[test]
@@ -186,11 +186,11 @@ mod tests {
                 (0..2).for_each(|_| put(query, &values.to_le_bytes(), 3_000));
             }
         }
-        let held = all.0.load(Ordering::Relaxed);
-        assert!(held > MAX_BYTES - 4_000 && held <= MAX_BYTES, "{held}");
+        let used = all.0.load(Ordering::Relaxed);
+        assert!(used > MAX_BYTES - 4_000 && used <= MAX_BYTES, "{used}");
         // One more set of values than the limit for a query.
         put(&queries[0], b"more", 1);
-        assert!(all.0.load(Ordering::Relaxed) < held - 1_000_000);
+        assert!(all.0.load(Ordering::Relaxed) < used - 1_000_000);
         drop(queries);
         assert_eq!(all.0.load(Ordering::Relaxed), 0);
     }

@@ -21,39 +21,39 @@ const MAX_NAME_BYTES: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct NamedTest {
     runs: AtomicU64,
-    test: OnceLock<Option<StandIns>>,
+    test: OnceLock<Option<Placeholders>>,
 }
 
 /// A compiled predicate, and for each parameter its placeholder string, or `None` if the predicate
 /// does not use the parameter.
 #[derive(Debug)]
-struct StandIns {
+struct Placeholders {
     test: Arc<dyn PhysicalExpr>,
     texts: Vec<Option<String>>,
 }
 
 impl NamedTest {
     /// Returns placeholder strings for the parameters if the predicate must be compiled now.
-    pub(crate) fn wanted(&self, parameters: usize) -> Option<Vec<String>> {
+    pub(crate) fn placeholders(&self, parameters: usize) -> Option<Vec<String>> {
         if self.runs.fetch_add(1, Ordering::Relaxed) != 1 {
             return None;
         }
         // Makes the placeholders differ from every string in a query.
         let salt = RandomState::new().build_hasher().finish();
-        let text = |place| format!("\u{1}{salt:016x}.{place}");
+        let text = |index| format!("\u{1}{salt:016x}.{index}");
         Some((0..parameters).map(text).collect())
     }
 
-    /// Stores a predicate that was bound with the placeholders from [`Self::wanted`] and contains
-    /// them `met` times, provided that it can be reused for any values.
-    pub(crate) fn keep(
+    /// Stores a predicate that was bound with the placeholders from [`Self::placeholders`]. The
+    /// predicate contains them `met` times. It is stored only if it can be reused for any values.
+    pub(crate) fn store(
         &self,
         tree: &Tree,
         test: Option<(Arc<dyn PhysicalExpr>, usize)>,
         texts: Vec<String>,
     ) -> EngineResult<()> {
         let stand_ins = match test {
-            Some((test, met)) => StandIns::new(tree, test, met, texts)?,
+            Some((test, met)) => Placeholders::new(tree, test, met, texts)?,
             None => None,
         };
         // Fails if another execution has already stored a predicate, which is then used.
@@ -66,11 +66,11 @@ impl NamedTest {
         &self,
         values: &[ParameterValue<'_>],
     ) -> EngineResult<Option<Arc<dyn PhysicalExpr>>> {
-        let Some(Some(StandIns { test, texts })) = self.test.get() else { return Ok(None) };
+        let Some(Some(Placeholders { test, texts })) = self.test.get() else { return Ok(None) };
         let mut names = Vec::with_capacity(texts.len());
-        for (place, text) in texts.iter().enumerate() {
+        for (index, text) in texts.iter().enumerate() {
             let Some(text) = text else { continue };
-            match values.get(place) {
+            match values.get(index) {
                 Some(ParameterValue::Text(name))
                     if !name.is_empty() && name.len() <= MAX_NAME_BYTES =>
                 {
@@ -87,7 +87,7 @@ impl NamedTest {
     }
 }
 
-impl StandIns {
+impl Placeholders {
     /// Returns the reusable predicate; `None` if a value may affect more than the symbol with which
     /// a column is compared.
     fn new(
@@ -98,12 +98,12 @@ impl StandIns {
     ) -> EngineResult<Option<Self>> {
         let mut found = vec![0; texts.len()];
         let mut note = |text: &str| {
-            let place = texts.iter().position(|known| known == text)?;
-            found[place] += 1;
+            let index = texts.iter().position(|known| known == text)?;
+            found[index] += 1;
             Some("x")
         };
         let suits = renamed(&test, &mut note).map_err(from_datafusion)?.is_some();
-        let compared = compared_alone(tree, texts.len());
+        let compared = only_compared(tree, texts.len());
         let is_named = |(&found, &compared): (&usize, &bool)| found == 0 || compared;
         if !suits
             || found.iter().sum::<usize>() != met
@@ -119,7 +119,7 @@ impl StandIns {
 
 /// Returns, for each parameter, whether it is only used as an operand of `=` or `<>`. A list with
 /// one item does not count, because it may be an array.
-fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
+fn only_compared(tree: &Tree, parameters: usize) -> Vec<bool> {
     let place = |id: &NodeId| match tree.get(*id) {
         Some(Node::Parameter { index }) => (*index as usize).checked_sub(1),
         _ => None,
@@ -198,16 +198,16 @@ mod tests {
     }
 
     /// Returns the stored predicate for placeholders of two parameters.
-    fn kept(
+    fn stored(
         tree: &Tree,
         met: usize,
         test: impl Fn(&[String]) -> Arc<dyn PhysicalExpr>,
     ) -> NamedTest {
         let kept = NamedTest::default();
-        assert_eq!(kept.wanted(2), None, "not for the first execution");
-        let texts = kept.wanted(2).unwrap();
-        assert_eq!(kept.wanted(2), None, "already compiled");
-        kept.keep(tree, Some((test(&texts), met)), texts).unwrap();
+        assert_eq!(kept.placeholders(2), None, "not for the first execution");
+        let texts = kept.placeholders(2).unwrap();
+        assert_eq!(kept.placeholders(2), None, "already compiled");
+        kept.store(tree, Some((test(&texts), met)), texts).unwrap();
         kept
     }
 
@@ -219,7 +219,7 @@ mod tests {
     fn placeholders_are_replaced_with_the_symbols_of_an_execution() {
         let both =
             |texts: &[String]| either(either(named(&texts[1]), named("own")), named(&texts[0]));
-        let test = kept(&tree(2), 2, both);
+        let test = stored(&tree(2), 2, both);
         for (one, other) in [("a", "b"), ("b", "a"), ("a", "a"), ("own", "x")] {
             let found = test.of(&values(one, other)).unwrap().unwrap();
             let expected = either(either(named(other), named("own")), named(one));
@@ -242,19 +242,22 @@ mod tests {
     fn only_parameters_used_solely_as_symbol_names_are_replaced() {
         let of = |test: NamedTest| test.of(&values("a", "b")).unwrap().map(|test| test.to_string());
         // The second parameter is in a different condition, on time.
-        let test = kept(&tree(2), 1, |texts| named(&texts[0]));
+        let test = stored(&tree(2), 1, |texts| named(&texts[0]));
         let [name, _] = values("a", "");
         let found = test.of(&[name, ParameterValue::Null]).unwrap().unwrap();
         assert_eq!(found.to_string(), named("a").to_string());
-        assert_eq!(of(kept(&tree(2), 2, |texts| named(&texts[0]))), None, "too few uses");
-        assert_eq!(of(kept(&tree(2), 1, |texts| either(named(&texts[0]), text(&texts[0])))), None);
-        assert_eq!(of(kept(&tree(2), 1, |texts| text(&texts[0]))), None, "no symbol");
+        assert_eq!(of(stored(&tree(2), 2, |texts| named(&texts[0]))), None, "too few uses");
+        assert_eq!(
+            of(stored(&tree(2), 1, |texts| either(named(&texts[0]), text(&texts[0])))),
+            None
+        );
+        assert_eq!(of(stored(&tree(2), 1, |texts| text(&texts[0]))), None, "no symbol");
         let mut elsewhere = tree(2);
         elsewhere.nodes.push(Node::Parameter { index: 1 });
-        assert_eq!(of(kept(&elsewhere, 1, |texts| named(&texts[0]))), None, "of a list, say");
+        assert_eq!(of(stored(&elsewhere, 1, |texts| named(&texts[0]))), None, "of a list, say");
         let mut declared = tree(2);
         let name = Name { text: "@v".to_owned(), quoted: false, span: Span::default() };
         declared.nodes.push(Node::Variable { name });
-        assert_eq!(of(kept(&declared, 1, |texts| named(&texts[0]))), None, "a variable's value");
+        assert_eq!(of(stored(&declared, 1, |texts| named(&texts[0]))), None, "a variable's value");
     }
 }

@@ -24,7 +24,7 @@ use crate::runtime::resident::{Level, ResidentGuard};
 /// than a millisecond.
 pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
 /// Interval between memory checks of a statement that waits for memory.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of running statements, including extra slots, as a multiple of the normal number.
 const MAX_TIMES: usize = 2;
 
@@ -54,7 +54,7 @@ struct State {
     waiting: usize,
     /// Users who have a slot or are waiting for one.
     users: HashMap<Arc<str>, User>,
-    turns_given: u64,
+    slots_granted: u64,
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ struct User {
 
 impl State {
     /// Whether a user with `running` running statements may run another one.
-    fn has_turn(&self, limit: usize, running: usize) -> bool {
+    fn has_free_slot(&self, limit: usize, running: usize) -> bool {
         self.running < limit || (running == 0 && self.running < MAX_TIMES * limit)
     }
 
@@ -86,15 +86,15 @@ impl Admission {
 
     /// Waits for a slot. Fails with `Busy` if too many statements are waiting or the wait takes too
     /// long. Fails with `OutOfMemory` if memory remains low for that long.
-    pub(crate) async fn admit(self: &Arc<Self>, user: &str) -> EngineResult<Turn> {
+    pub(crate) async fn admit(self: &Arc<Self>, user: &str) -> EngineResult<Admitted> {
         let user: Arc<str> = user.into();
-        let mut asked = None;
+        let mut requested = None;
         if self.memory.level() == Level::Normal {
-            let mut permit = self.ask(&user);
+            let mut permit = self.request(&user);
             if let Ok(permit) = permit.try_recv() {
-                return Ok(Turn::new(permit));
+                return Ok(Admitted::new(permit));
             }
-            asked = Some(permit);
+            requested = Some(permit);
         }
         let _place = self.queue()?;
         let end = Instant::now() + self.limits.wait;
@@ -102,11 +102,11 @@ impl Admission {
             if Instant::now() >= end {
                 return Err(self.memory.refusal());
             }
-            sleep(LOOK_AGAIN).await;
+            sleep(MEMORY_POLL_INTERVAL).await;
         }
-        let asked = asked.unwrap_or_else(|| self.ask(&user));
-        match tokio::time::timeout_at(end, asked).await {
-            Ok(Ok(permit)) => Ok(Turn::new(permit)),
+        let requested = requested.unwrap_or_else(|| self.request(&user));
+        match tokio::time::timeout_at(end, requested).await {
+            Ok(Ok(permit)) => Ok(Admitted::new(permit)),
             Ok(Err(_)) => Err(closed()),
             Err(_) => {
                 let seconds = self.limits.wait.as_secs_f64();
@@ -116,16 +116,16 @@ impl Admission {
     }
 
     /// Requests a slot. The receiver gets a permit as soon as a slot is granted.
-    fn ask(self: &Arc<Self>, user: &Arc<str>) -> oneshot::Receiver<Permit> {
+    fn request(self: &Arc<Self>, user: &Arc<str>) -> oneshot::Receiver<Permit> {
         let (sender, receiver) = oneshot::channel();
         self.state.lock().users.entry(Arc::clone(user)).or_default().queue.push_back(sender);
-        self.give();
+        self.grant_slots();
         receiver
     }
 
     /// Grants the free slots. Users with the fewest running statements come first, and among these
     /// the user whose last grant is oldest.
-    fn give(self: &Arc<Self>) {
+    fn grant_slots(self: &Arc<Self>) {
         while let Some((sender, permit)) = self.next() {
             // If the statement is no longer waiting, this drops the permit and thereby releases the
             // slot.
@@ -139,12 +139,12 @@ impl Admission {
         let (name, running) = waiting
             .min_by_key(|(_, user)| (user.running, user.last))
             .map(|(name, user)| (Arc::clone(name), user.running))?;
-        if !state.has_turn(self.limits.running, running) {
+        if !state.has_free_slot(self.limits.running, running) {
             return None;
         }
         state.running += 1;
-        state.turns_given += 1;
-        let given = state.turns_given;
+        state.slots_granted += 1;
+        let given = state.slots_granted;
         let user = state.users.get_mut(&name)?;
         user.running += 1;
         user.last = given;
@@ -157,14 +157,14 @@ impl Admission {
         self.state.lock().waiting
     }
 
-    fn queue(&self) -> EngineResult<Place<'_>> {
+    fn queue(&self) -> EngineResult<QueuePosition<'_>> {
         let mut state = self.state.lock();
         let waiting = state.waiting;
         if waiting >= self.limits.queue {
             return Err(self.busy(&format!("{waiting} are already waiting")));
         }
         state.waiting += 1;
-        Ok(Place(self))
+        Ok(QueuePosition(self))
     }
 
     fn busy(&self, why: &str) -> EngineError {
@@ -180,9 +180,9 @@ fn closed() -> EngineError {
 }
 
 /// A waiting statement's position in the queue.
-struct Place<'a>(&'a Admission);
+struct QueuePosition<'a>(&'a Admission);
 
-impl Drop for Place<'_> {
+impl Drop for QueuePosition<'_> {
     fn drop(&mut self) {
         self.0.state.lock().waiting -= 1;
     }
@@ -207,20 +207,20 @@ impl Drop for Permit {
             }
             state.forget_idle(&self.user);
         }
-        self.admission.give();
+        self.admission.grant_slots();
     }
 }
 
 /// A statement's admission. Dropping it releases the scheduling slot.
 #[derive(Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct Admitted {
     permit: Option<Permit>,
     /// The admission control that granted the slot, and its user; `None` for statements that need
     /// no slot.
     of: Option<(Arc<Admission>, Arc<str>)>,
 }
 
-impl Turn {
+impl Admitted {
     fn new(permit: Permit) -> Self {
         let of = Some((Arc::clone(&permit.admission), Arc::clone(&permit.user)));
         Self { permit: Some(permit), of }
@@ -242,7 +242,7 @@ impl Turn {
         if let Some((admission, user)) = &self.of
             && self.permit.is_none()
         {
-            self.permit = Some(admission.ask(user).await.map_err(|_| closed())?);
+            self.permit = Some(admission.request(user).await.map_err(|_| closed())?);
         }
         Ok(())
     }
@@ -300,11 +300,11 @@ mod tests {
             let mut first = admission.admit("a").await.unwrap();
             first.pause();
             let second = admission.admit("a").await.unwrap();
-            assert!(tokio::time::timeout(LOOK_AGAIN, first.resume()).await.is_err());
+            assert!(tokio::time::timeout(MEMORY_POLL_INTERVAL, first.resume()).await.is_err());
             drop(second);
             first.resume().await.unwrap();
             assert!(admission.admit("a").await.is_err());
-            let mut free = Turn::free();
+            let mut free = Admitted::free();
             free.pause();
             free.resume().await.unwrap();
         });
@@ -332,7 +332,8 @@ mod tests {
         block_on(async {
             let admission = admission(1, 8, 60_000);
             let (many, own) = (admission.admit("many").await, admission.admit("own").await);
-            let (first, second) = (admission.ask(&"many".into()), admission.ask(&"one".into()));
+            let (first, second) =
+                (admission.request(&"many".into()), admission.request(&"one".into()));
             drop((many, own));
             let (mut first, mut second) = (first, second);
             assert!(second.try_recv().is_ok() && first.try_recv().is_ok());

@@ -92,8 +92,8 @@ impl CancelToken {
 
     /// Returns the reason for the cancellation.
     pub(crate) fn error(&self) -> EngineError {
-        let asked = || EngineError::new(ErrorCode::Cancelled, "cancelled by user");
-        self.shared.why.get().cloned().unwrap_or_else(asked)
+        let requested = || EngineError::new(ErrorCode::Cancelled, "cancelled by user");
+        self.shared.why.get().cloned().unwrap_or_else(requested)
     }
 
     /// Whether the statement was cancelled.

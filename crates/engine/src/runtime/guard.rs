@@ -42,7 +42,7 @@ pub async fn catch_async<T>(
 
 /// Runs `work` on a separate thread. Tasks on blocking threads may occupy all of them, so work for
 /// which they wait must not need a blocking thread.
-pub fn run_apart<T: Send + 'static>(
+pub fn run_on_thread<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,
 ) -> impl Future<Output = EngineResult<T>> {

@@ -74,7 +74,7 @@ impl Control {
         }
     }
 
-    pub(crate) fn leave(&self) {
+    pub(crate) fn client_left(&self) {
         self.has_left.store(true, Ordering::SeqCst);
     }
 

@@ -21,10 +21,10 @@ use tidemark_operators::MEMORY;
 
 /// A query's memory limit divided by this number is the reserve that spilling operators leave to
 /// the other operators.
-const LEFT_SHARE: usize = 8;
+const FREE_MEMORY_DIVISOR: usize = 8;
 /// The pool's size divided by this number is the memory that the queries of one user leave to other
 /// users.
-const OTHERS_SHARE: usize = 4;
+const OTHER_USERS_DIVISOR: usize = 4;
 
 /// The memory pool of all queries.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl SharedPool {
 
     /// Maximum memory in bytes for all queries of one user.
     fn user_limit(&self) -> usize {
-        (self.limit - self.limit / OTHERS_SHARE).max(self.query_limit)
+        (self.limit - self.limit / OTHER_USERS_DIVISOR).max(self.query_limit)
     }
 
     /// Bytes used by all queries.
@@ -82,7 +82,7 @@ impl SharedPool {
     }
 
     /// Releases reserved bytes.
-    pub(crate) fn give(&self, bytes: usize) {
+    pub(crate) fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
@@ -93,11 +93,11 @@ pub(crate) struct QueryPool {
     shared: Arc<SharedPool>,
     /// Bytes used by all queries of the same user.
     user: Arc<AtomicUsize>,
-    state: Mutex<Held>,
+    state: Mutex<Usage>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct Usage {
     /// Number of operators that can spill.
     spilling: usize,
     /// Bytes used by operators that can spill.
@@ -106,7 +106,7 @@ struct Held {
     fixed: usize,
 }
 
-impl Held {
+impl Usage {
     fn of(&mut self, consumer: &MemoryConsumer) -> &mut usize {
         if consumer.can_spill() { &mut self.spillable } else { &mut self.fixed }
     }
@@ -114,13 +114,18 @@ impl Held {
 
 impl QueryPool {
     /// Whether the query's limit allows an operator to reserve `additional` more bytes.
-    fn has_room(&self, held: &Held, reservation: &MemoryReservation, additional: usize) -> bool {
-        let left = self.shared.query_limit.saturating_sub(held.fixed);
+    fn is_within_limit(
+        &self,
+        usage: &Usage,
+        reservation: &MemoryReservation,
+        additional: usize,
+    ) -> bool {
+        let left = self.shared.query_limit.saturating_sub(usage.fixed);
         if reservation.consumer().can_spill() {
-            let shared = left.saturating_sub(self.shared.query_limit / LEFT_SHARE);
-            reservation.size().saturating_add(additional) <= shared / held.spilling.max(1)
+            let shared = left.saturating_sub(self.shared.query_limit / FREE_MEMORY_DIVISOR);
+            reservation.size().saturating_add(additional) <= shared / usage.spilling.max(1)
         } else {
-            additional <= left.saturating_sub(held.spillable)
+            additional <= left.saturating_sub(usage.spillable)
         }
     }
 
@@ -132,22 +137,22 @@ impl QueryPool {
         if self.user.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_err() {
             return false;
         }
-        let taken = self.shared.take(bytes);
-        if !taken {
+        let reserved = self.shared.take(bytes);
+        if !reserved {
             self.user.fetch_sub(bytes, Ordering::Relaxed);
         }
-        taken
+        reserved
     }
 
     fn exhausted(&self, additional: usize) -> DataFusionError {
         let (used, limit) = (mib(self.shared.used()), mib(self.shared.limit));
-        let (own, most) = (mib(self.reserved()), mib(self.shared.query_limit));
+        let (own, max) = (mib(self.reserved()), mib(self.shared.query_limit));
         let users = mib(self.user.load(Ordering::Relaxed));
         let users_most = mib(self.shared.user_limit());
-        let wanted = mib(additional);
+        let required = mib(additional);
         DataFusionError::ResourcesExhausted(format!(
-            "{MEMORY}: {wanted} MiB more were requested, the query holds {own} of {most} MiB \
-             [query.memory.limit={most}M], its user {users} of {users_most} MiB, all \
+            "{MEMORY}: {required} MiB more were requested, the query holds {own} of {max} MiB \
+             [query.memory.limit={max}M], its user {users} of {users_most} MiB, all \
              queries {used} of {limit} MiB"
         ))
     }
@@ -181,14 +186,14 @@ impl MemoryPool for QueryPool {
     fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
         *self.state.lock().of(reservation.consumer()) -= shrink;
         self.user.fetch_sub(shrink, Ordering::Relaxed);
-        self.shared.give(shrink);
+        self.shared.release(shrink);
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         {
-            let mut held = self.state.lock();
-            if self.has_room(&held, reservation, additional) && self.take(additional) {
-                *held.of(reservation.consumer()) += additional;
+            let mut usage = self.state.lock();
+            if self.is_within_limit(&usage, reservation, additional) && self.take(additional) {
+                *usage.of(reservation.consumer()) += additional;
                 return Ok(());
             }
         }
@@ -196,8 +201,8 @@ impl MemoryPool for QueryPool {
     }
 
     fn reserved(&self) -> usize {
-        let held = self.state.lock();
-        held.spillable + held.fixed
+        let usage = self.state.lock();
+        usage.spillable + usage.fixed
     }
 
     fn memory_limit(&self) -> MemoryLimit {

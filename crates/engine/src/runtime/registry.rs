@@ -13,8 +13,8 @@ use tidemark_types::account::Account;
 use tidemark_types::{EngineError, EngineResult};
 
 use crate::runtime::cancel::{CancelToken, Deadline, until_stopped};
-use crate::runtime::lanes::Lanes;
 use crate::runtime::pool::{QueryPool, SharedPool};
+use crate::runtime::task_queue::TaskQueue;
 use crate::runtime::work::Work;
 
 /// A query that has allocated at most this many bytes is assumed to use memory only for its plan.
@@ -24,7 +24,7 @@ const PLAN_BYTES: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct QueryRegistry {
     memory: Arc<SharedPool>,
-    lanes: Arc<Lanes>,
+    task_queue: Arc<TaskQueue>,
     running: Mutex<BTreeMap<u64, Entry>>,
 }
 
@@ -44,9 +44,10 @@ impl Entry {
     /// Returns the query's memory use in bytes: the bytes that its operators registered, or all
     /// allocated bytes if these exceed the assumed plan size. A query that waits for a scheduling
     /// slot uses memory for its plan.
-    fn held(&self) -> usize {
-        let taken = Some(self.work.account.held()).filter(|taken| *taken > PLAN_BYTES);
-        self.memory.reserved().max(taken.unwrap_or(0))
+    fn memory_bytes(&self) -> usize {
+        let allocated =
+            Some(self.work.account.used_bytes()).filter(|allocated| *allocated > PLAN_BYTES);
+        self.memory.reserved().max(allocated.unwrap_or(0))
     }
 
     fn describe(&self, query_id: u64) -> ActiveQuery {
@@ -100,15 +101,15 @@ impl Registration {
     }
 
     /// Retains the snapshot that the query reads.
-    pub(crate) fn hold(&mut self, snapshot: &Arc<Snapshot>) {
+    pub(crate) fn pin(&mut self, snapshot: &Arc<Snapshot>) {
         self.snapshot = Some(Arc::clone(snapshot));
     }
 }
 
 impl QueryRegistry {
     /// Creates an empty registry. Its queries share this memory pool and this task queue.
-    pub(crate) fn new(memory: Arc<SharedPool>, lanes: Arc<Lanes>) -> Self {
-        Self { memory, lanes, running: Mutex::default() }
+    pub(crate) fn new(memory: Arc<SharedPool>, queue: Arc<TaskQueue>) -> Self {
+        Self { memory, task_queue: queue, running: Mutex::default() }
     }
 
     /// Registers a query under this id, or under a free id if none is given. `text` is the
@@ -124,13 +125,13 @@ impl QueryRegistry {
         let memory = self.memory.query(&of.user);
         let stopped = token.clone();
         let account = Account::new(self.memory.query_limit(), move || stopped.why_stopped());
-        let work = Work::new(account, Arc::clone(&self.lanes), &of.user);
+        let work = Work::new(account, Arc::clone(&self.task_queue), &of.user);
         let mut running = self.running.lock();
         let id = id.unwrap_or_else(|| running.last_key_value().map_or(1, |(last, _)| last + 1));
-        let Vacant(place) = running.entry(id) else {
+        let Vacant(entry) = running.entry(id) else {
             return Err(EngineError::internal(format!("query {id} is already running")));
         };
-        place.insert(Entry {
+        entry.insert(Entry {
             of: Arc::clone(of),
             text,
             started_micros: now_micros(),
@@ -155,12 +156,12 @@ impl QueryRegistry {
 
     /// Stops the query that uses the most memory, with this error. Returns false if no running
     /// query uses any memory.
-    pub(crate) fn stop_largest(&self, why: EngineError) -> bool {
+    pub(crate) fn stop_biggest_query(&self, why: EngineError) -> bool {
         let running = self.running.lock();
         let running = running.values().filter(|entry| !entry.token.is_cancelled());
-        let held = running.map(|entry| (entry.held(), &entry.token));
-        let largest = held.max_by_key(|(bytes, _)| *bytes);
-        largest.is_some_and(|(bytes, token)| bytes > 0 && token.stop(why))
+        let memory = running.map(|entry| (entry.memory_bytes(), &entry.token));
+        let max = memory.max_by_key(|(bytes, _)| *bytes);
+        max.is_some_and(|(bytes, token)| bytes > 0 && token.stop(why))
     }
 
     /// Cancels every query.

@@ -23,10 +23,10 @@ const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
 /// Minimum interval between log lines about the same memory level.
 const LOG_EVERY: Duration = Duration::from_secs(1);
-/// Minimum interval between requests to threads to return freed memory. Retained memory must also
-/// have grown by the limit divided by `KEPT_SHARE`.
-const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
-const KEPT_SHARE: u64 = 8;
+/// Minimum interval between requests that threads return freed memory. In addition, retained memory
+/// must have grown by the limit divided by `RETAINED_GROWTH_DIVISOR`.
+const RELEASE_INTERVAL: Duration = Duration::from_secs(1);
+const RETAINED_GROWTH_DIVISOR: u64 = 8;
 /// Percentage of the limit above which memory use is high.
 const MUCH_PERCENT: u64 = 60;
 /// Minimum time between stopping two queries, because a stopped query needs time to release its
@@ -123,30 +123,30 @@ impl ResidentGuard {
 /// Decides when threads must return memory that they have freed but retain: when this memory has
 /// grown by an eighth of `memory.limit` since the last return.
 #[derive(Debug)]
-struct Kept {
+struct RetainedMemory {
     step: u64,
     /// Minimum number of retained bytes observed since threads last returned memory.
-    least: u64,
-    asked: Option<Instant>,
+    min: u64,
+    requested_at: Option<Instant>,
 }
 
-impl Kept {
+impl RetainedMemory {
     fn new(limit: u64) -> Self {
-        Self { step: limit / KEPT_SHARE, least: 0, asked: None }
+        Self { step: limit / RETAINED_GROWTH_DIVISOR, min: 0, requested_at: None }
     }
 
     /// Whether threads must return memory, given the number of bytes that they retain now.
-    fn is_too_much(&mut self, kept: u64) -> bool {
-        if self.asked.is_some_and(|at| at.elapsed() < GIVE_BACK_EVERY) {
+    fn is_too_much(&mut self, retained: u64) -> bool {
+        if self.requested_at.is_some_and(|at| at.elapsed() < RELEASE_INTERVAL) {
             return false;
         }
-        if self.asked.take().is_some() {
-            self.least = kept;
+        if self.requested_at.take().is_some() {
+            self.min = retained;
         }
-        self.least = self.least.min(kept);
-        let is_too_much = kept - self.least >= self.step;
+        self.min = self.min.min(retained);
+        let is_too_much = retained - self.min >= self.step;
         if is_too_much {
-            self.asked = Some(Instant::now());
+            self.requested_at = Some(Instant::now());
         }
         is_too_much
     }
@@ -162,8 +162,8 @@ fn wake_workers() {
 
 /// Measures repeatedly until the database is closed.
 async fn watch(guard: Arc<ResidentGuard>, registry: Weak<QueryRegistry>, storage: Weak<Storage>) {
-    let (mut stopped, mut asked) = (None::<Instant>, 0);
-    let mut kept = Kept::new(guard.limit);
+    let (mut stopped, mut requested) = (None::<Instant>, 0);
+    let mut retained = RetainedMemory::new(guard.limit);
     let (mut pause, mut logged) = (Duration::ZERO, None::<(Level, Instant)>);
     loop {
         tokio::time::sleep(pause).await;
@@ -187,14 +187,14 @@ async fn watch(guard: Arc<ResidentGuard>, registry: Weak<QueryRegistry>, storage
             });
             log::write(log::Level::Warn, "engine", "memory_low", fields);
         }
-        if kept.is_too_much(resident.saturating_sub(account::live_bytes())) {
-            account::ask_to_give_back();
+        if retained.is_too_much(resident.saturating_sub(account::live_bytes())) {
+            account::request_release();
         }
-        if std::mem::replace(&mut asked, account::times_asked()) != asked {
+        if std::mem::replace(&mut requested, account::release_requests()) != requested {
             wake_workers();
         }
         let may_stop = stopped.is_none_or(|at| at.elapsed() >= PATIENCE);
-        if level == Level::High && may_stop && registry.stop_largest(guard.stopped()) {
+        if level == Level::High && may_stop && registry.stop_biggest_query(guard.stopped()) {
             stopped = Some(Instant::now());
         }
         let is_much = resident >= guard.percent(MUCH_PERCENT);
@@ -237,8 +237,8 @@ pub(crate) fn machine_memory() -> u64 {
 fn group_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (parts.next(), parts.next(), parts.next());
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next(), fields.next(), fields.next());
         let (root, file) = match controllers {
             Some("") => ("/sys/fs/cgroup", "memory.max"),
             Some(list) if list.split(',').any(|name| name == "memory") => {
@@ -275,15 +275,15 @@ mod tests {
 
     #[test]
     fn retained_memory_is_released_once_it_has_grown() {
-        let mut kept = Kept::new(800);
-        assert!(!kept.is_too_much(99));
-        assert!(kept.is_too_much(100));
-        assert!(!kept.is_too_much(1_000), "threads have just returned memory");
-        kept.asked = Instant::now().checked_sub(GIVE_BACK_EVERY);
-        assert!(!kept.is_too_much(300), "the minimum retained since the last return");
-        assert!(!kept.is_too_much(250));
-        assert!(!kept.is_too_much(349));
-        assert!(kept.is_too_much(350));
+        let mut retained = RetainedMemory::new(800);
+        assert!(!retained.is_too_much(99));
+        assert!(retained.is_too_much(100));
+        assert!(!retained.is_too_much(1_000), "threads have just returned memory");
+        retained.requested_at = Instant::now().checked_sub(RELEASE_INTERVAL);
+        assert!(!retained.is_too_much(300), "the minimum retained since the last return");
+        assert!(!retained.is_too_much(250));
+        assert!(!retained.is_too_much(349));
+        assert!(retained.is_too_much(350));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
 use futures::future::BoxFuture;
 use tidemark_types::account::{self, Account};
 
-use crate::runtime::lanes::{Lane, Lanes};
+use crate::runtime::task_queue::{QueuedTask, TaskQueue};
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<Work>>> = const { RefCell::new(None) };
@@ -26,7 +26,7 @@ thread_local! {
 /// State that all tasks of a query share.
 pub(crate) struct Work {
     pub(crate) account: Arc<Account>,
-    lanes: Arc<Lanes>,
+    task_queue: Arc<TaskQueue>,
     user: Arc<str>,
     /// Whether the work is heavy and must yield to other users' work.
     is_heavy: AtomicBool,
@@ -39,8 +39,13 @@ impl fmt::Debug for Work {
 }
 
 impl Work {
-    pub(crate) fn new(account: Arc<Account>, lanes: Arc<Lanes>, user: &str) -> Arc<Self> {
-        Arc::new(Self { account, lanes, user: user.into(), is_heavy: AtomicBool::new(false) })
+    pub(crate) fn new(account: Arc<Account>, queue: Arc<TaskQueue>, user: &str) -> Arc<Self> {
+        Arc::new(Self {
+            account,
+            task_queue: queue,
+            user: user.into(),
+            is_heavy: AtomicBool::new(false),
+        })
     }
 
     /// Returns the user of the query.
@@ -55,7 +60,7 @@ impl Work {
 
     /// Wraps a future so that each poll is attributed to this work.
     pub(crate) fn of<F: Future>(self: &Arc<Self>, work: F) -> Working<F> {
-        Working { work: Arc::clone(self), lane: None, inner: Box::pin(work) }
+        Working { work: Arc::clone(self), task: None, inner: Box::pin(work) }
     }
 
     /// Runs a blocking function and attributes it to this work.
@@ -73,15 +78,15 @@ struct Doing {
 
 /// Returns memory that this thread freed for large queries which have since ended. Called before
 /// the thread works for another query and before it parks.
-pub(crate) fn give_back() {
-    if account::has_to_give_back() {
-        tidemark_vfs::give_back();
+pub(crate) fn release_freed_memory() {
+    if account::must_release() {
+        tidemark_vfs::release_memory();
     }
 }
 
 impl Doing {
     fn new(work: &Arc<Work>) -> Self {
-        give_back();
+        release_freed_memory();
         let before = CURRENT.with_borrow_mut(|current| current.replace(Arc::clone(work)));
         Self { _entered: work.account.enter(), before }
     }
@@ -102,7 +107,7 @@ fn current() -> Option<Arc<Work>> {
 pub(crate) struct Working<F> {
     work: Arc<Work>,
     /// The task's handle in the scheduler, if the work is heavy.
-    lane: Option<Lane>,
+    task: Option<QueuedTask>,
     inner: Pin<Box<F>>,
 }
 
@@ -119,9 +124,10 @@ impl<F: Future> Future for Working<F> {
             let _doing = Doing::new(&this.work);
             return this.inner.as_mut().poll(context);
         }
-        let lanes = || Lane::new(Arc::clone(&this.work.lanes), Arc::clone(&this.work.user));
-        let lane = this.lane.get_or_insert_with(lanes);
-        let Some(running) = lane.enter(context) else { return Poll::Pending };
+        let queue =
+            || QueuedTask::new(Arc::clone(&this.work.task_queue), Arc::clone(&this.work.user));
+        let task = this.task.get_or_insert_with(queue);
+        let Some(running) = task.enter(context) else { return Poll::Pending };
         let doing = Doing::new(&this.work);
         let polled = this.inner.as_mut().poll(context);
         let has_more = polled.is_pending() && account::is_slice_over();
@@ -211,10 +217,10 @@ mod tests {
 
     #[test]
     fn users_share_the_workers_regardless_of_their_task_count() {
-        let (runtime, lanes) = (build_runtime(1).unwrap(), Lanes::new(1));
+        let (runtime, queue) = (build_runtime(1).unwrap(), TaskQueue::new(1));
         let end = Instant::now() + Duration::from_secs(2);
         let start = |user: &str, tasks: usize| {
-            let work = Work::new(Account::new(1 << 20, || None), Arc::clone(&lanes), user);
+            let work = Work::new(Account::new(1 << 20, || None), Arc::clone(&queue), user);
             work.set_heavy();
             let polls = Arc::new(AtomicUsize::new(0));
             for _ in 0..tasks {

@@ -54,7 +54,7 @@ pub(super) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.saturating_add(1))
         .thread_name("tidemark-worker")
-        .on_thread_park(work::give_back)
+        .on_thread_park(work::release_freed_memory)
         .thread_stack_size(WORKER_STACK_BYTES)
         .enable_time()
         .build()

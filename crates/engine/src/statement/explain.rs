@@ -59,7 +59,7 @@ async fn physical(
         .await;
     }
     let plan = physical_plan(database, plan).await?;
-    let _turn = database.turn(plan.as_ref(), query).await?;
+    let _turn = database.admit(plan.as_ref(), query).await?;
     let started = std::time::Instant::now();
     let context = database.own_context(query)?;
     let config = context.session_config().clone().with_extension(Arc::new(Analyze));

@@ -8,15 +8,15 @@ use arrow::record_batch::RecordBatch;
 use parking_lot::Mutex;
 use tidemark_ast::{Node, Tree};
 use tidemark_border::{
-    Ask, DrawnNumber, ExecuteOptions, Owner, Permission, StatementContext, StatementDescription,
-    StatementKind, Summary, TableChange,
+    ExecuteOptions, Owner, Permission, PermissionRequest, SequenceValue, StatementContext,
+    StatementDescription, StatementKind, Summary, TableChange,
 };
 use tidemark_catalog::RecordKind;
 use tidemark_ingest::ParameterRows;
 use tidemark_optimizer::PlanSize;
 use tidemark_planner::{
-    Access, BindContext, BoundInsert, BoundStatement, Drawn, InsertSource, ParameterType, Planner,
-    Questions, Visibility,
+    Access, BindContext, BindRequests, BoundInsert, BoundStatement, InsertSource, ParameterType,
+    Planner, SequenceValues, Visibility,
 };
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::account::Account;
@@ -31,7 +31,7 @@ use crate::execution::cursor::Chunk;
 use crate::execution::stream::ResultStream;
 use crate::ingest::CopyTarget;
 use crate::ingest::transaction::Transaction;
-use crate::query::{Asked, CachedQuery, QuerySlot, is_as_long_as_said, is_volatile};
+use crate::query::{CachedQuery, QuerySlot, ResultKey, has_computed_length, is_volatile};
 use crate::runtime::cancel::{Deadline, StatementStop};
 use crate::runtime::guard;
 use crate::runtime::registry::Registration;
@@ -54,7 +54,7 @@ struct Values {
 impl Values {
     fn read(bytes: &[u8]) -> EngineResult<Self> {
         let parameters = ParameterRows::read(bytes)?.into_single()?;
-        Ok(Self { parameters, bytes: Asked::values(bytes) })
+        Ok(Self { parameters, bytes: ResultKey::values(bytes) })
     }
 }
 
@@ -98,7 +98,7 @@ struct Shape {
     accesses: Vec<Access>,
     notice: Option<String>,
     /// Questions that must be answered before the statement can be bound.
-    asks: Questions,
+    questions: BindRequests,
 }
 
 impl Shape {
@@ -111,9 +111,9 @@ impl Shape {
             parameters: bound.parameters().to_vec(),
             accesses: bound.accesses().to_vec(),
             notice: bound.notice().map(str::to_owned),
-            asks: match bound {
+            questions: match bound {
                 BoundStatement::Asking(asks) => asks.clone(),
-                _ => Questions::default(),
+                _ => BindRequests::default(),
             },
         }
     }
@@ -135,12 +135,12 @@ pub struct ExecuteReply {
     /// The remaining rows, if any.
     pub stream: Option<ResultStream>,
     /// Sequence values that the INSERT assigned to the rows.
-    pub drawn: Vec<DrawnNumber>,
+    pub sequence_values: Vec<SequenceValue>,
     /// For a change feed, the change to which the rows belong.
     pub change: Option<TableChange>,
     /// The epoch in which every identical request gets the same reply. `None` if no such epoch
     /// exists.
-    pub kept_for: Option<u64>,
+    pub valid_epoch: Option<u64>,
 }
 
 impl Statement {
@@ -190,19 +190,19 @@ impl Statement {
         };
         match bound {
             bound if is_stable && statement.shape.parameters.is_empty() => {
-                statement.keep_bound(snapshot.epoch(), bound)?;
+                statement.cache_binding(snapshot.epoch(), bound)?;
             }
-            BoundStatement::Insert(insert) => insert.drawn.give_back(),
+            BoundStatement::Insert(insert) => insert.sequence_values.release(),
             _ => {}
         }
         Ok(statement)
     }
 
     /// Caches the binding for the first execution, if the statement allows this.
-    fn keep_bound(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
+    fn cache_binding(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
         match bound {
             BoundStatement::Query(query) if !is_volatile(&query.plan)? => {
-                self.keep(epoch, CachedQuery::Bound(query));
+                self.cache_query(epoch, CachedQuery::Bound(query));
             }
             BoundStatement::Insert(insert) if matches!(insert.source, InsertSource::Batch(_)) => {
                 *self.insert.lock() = Some(insert);
@@ -250,13 +250,18 @@ impl Statement {
                 .map(|access| described(access, self.designated(access)))
                 .collect(),
             notice: shape.notice.clone(),
-            asks: shape.asks.accesses.iter().map(|access| self.ask(access)).collect(),
-            texts: shape.asks.texts.clone(),
+            permission_requests: shape
+                .questions
+                .accesses
+                .iter()
+                .map(|access| self.permission_request(access))
+                .collect(),
+            texts: shape.questions.texts.clone(),
         }
     }
 
-    fn ask(&self, access: &Access) -> Ask {
-        Ask { key: access.key(), access: described(access, self.designated(access)) }
+    fn permission_request(&self, access: &Access) -> PermissionRequest {
+        PermissionRequest { key: access.key(), access: described(access, self.designated(access)) }
     }
 
     /// Returns the table's designated timestamp for an access to some of its columns, because some
@@ -352,14 +357,14 @@ impl Statement {
         let InsertSource::Template(template) = &insert.source else {
             return Err(EngineError::internal("parameter rows without an INSERT template"));
         };
-        let (batches, drawn) = if template.is_computed() {
+        let (batches, values) = if template.is_computed() {
             self.computed_rows(&snapshot, rows)?
         } else {
-            (vec![template.rows(rows.iter())?], insert.drawn.clone())
+            (vec![template.rows(rows.iter())?], insert.sequence_values.clone())
         };
         let summary = apply::insert_batches(&self.database, &insert, batches, self.txn()).await?;
-        let (summary, drawn) = (Some(summary), drawn.list());
-        Ok(ExecuteReply { summary, drawn, ..ExecuteReply::default() })
+        let (summary, values) = (Some(summary), values.list());
+        Ok(ExecuteReply { summary, sequence_values: values, ..ExecuteReply::default() })
     }
 
     /// Binds the statement, which must be an INSERT … VALUES with parameters.
@@ -383,14 +388,14 @@ impl Statement {
         &self,
         snapshot: &Arc<Snapshot>,
         rows: &ParameterRows<'_>,
-    ) -> EngineResult<(Vec<RecordBatch>, Drawn)> {
-        let mut last = Drawn::default();
+    ) -> EngineResult<(Vec<RecordBatch>, SequenceValues)> {
+        let mut last = SequenceValues::default();
         let bound = rows.iter().map(|row| {
             let values = row.iter().cloned().map(ParameterValue::into_owned).collect();
             match self.bind(snapshot, Some(values))?.bound {
                 BoundStatement::Insert(BoundInsert {
                     source: InsertSource::Batch(batch),
-                    drawn,
+                    sequence_values: drawn,
                     ..
                 }) => {
                     last = drawn;
@@ -436,7 +441,7 @@ fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
         return Ok(false);
     }
     let Some(plan) = bound.plan() else { return Ok(true) };
-    Ok(!PlanSize::of(plan)?.is_large() && !is_as_long_as_said(plan)?)
+    Ok(!PlanSize::of(plan)?.is_large() && !has_computed_length(plan)?)
 }
 
 /// Binds a syntax tree to a snapshot in a statement's context.

@@ -27,9 +27,9 @@ use crate::execution::source::BatchSource;
 use crate::execution::stream::ResultStream;
 use crate::execution::window::RowWindow;
 use crate::query::{
-    Asked, CachedPlan, CachedQuery, CachedResult, OtherValues, PlannedQuery, is_volatile,
+    CachedPlan, CachedQuery, CachedResult, OtherValues, PlannedQuery, ResultKey, is_volatile,
 };
-use crate::runtime::admission::Turn;
+use crate::runtime::admission::Admitted;
 use crate::runtime::registry::Registration;
 use crate::statement::explain;
 use crate::statement::options::row_format;
@@ -75,7 +75,7 @@ impl Statement {
             return Box::pin(self.run_change(registration, parameters, options)).await;
         }
         let snapshot = self.snapshot()?;
-        registration.hold(&snapshot);
+        registration.pin(&snapshot);
         let epoch = snapshot.epoch();
         self.database.queries.advance(epoch);
         match self.slot.get(epoch) {
@@ -83,23 +83,23 @@ impl Statement {
                 return self.run_bound(*query, Some(epoch), options, registration).await;
             }
             Some(CachedQuery::Planned(plan)) if plan.values.is_some() || parameters.is_empty() => {
-                let asked = values.filter(|_| self.caches_results(&plan));
-                let asked = asked.map(|values| Asked::new(values, &options));
-                if let Some(result) = asked.as_ref().and_then(|asked| plan.results.get(asked)) {
+                let key = values.filter(|_| self.caches_results(&plan));
+                let key = key.map(|values| ResultKey::new(values, &options));
+                if let Some(result) = key.as_ref().and_then(|key| plan.results.get(key)) {
                     return Ok(self.cached(result, &plan));
                 }
                 if let Some((query, is_stable)) = self.plan_for(&plan, &snapshot, &parameters)? {
-                    let asked = asked.filter(|_| is_stable);
-                    return self.run_planned(query, &plan, asked, options, registration).await;
+                    let key = key.filter(|_| is_stable);
+                    return self.run_planned(query, &plan, key, options, registration).await;
                 }
             }
             _ => {}
         }
-        let kept = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
+        let prepared = if parameters.is_empty() { self.take_insert(&snapshot) } else { None };
         if let Some(transaction) = self.txn() {
             transaction.refuse_changes(&self.shape.command, &self.shape.accesses, &snapshot)?;
         }
-        let Binding { bound, is_stable } = match kept {
+        let Binding { bound, is_stable } = match prepared {
             Some(insert) => Binding { bound: BoundStatement::Insert(insert), is_stable: false },
             None => self.bind_again(&snapshot, parameters.clone())?,
         };
@@ -118,14 +118,14 @@ impl Statement {
             }
             BoundStatement::Explain(explain) => self.explain(explain, options, registration).await,
             BoundStatement::Insert(insert @ BoundInsert { returning: Some(_), .. }) => {
-                let drawn = insert.drawn.clone();
+                let drawn = insert.sequence_values.clone();
                 let reply = self.run_returning(insert, options, registration).await?;
-                Ok(ExecuteReply { drawn: drawn.list(), ..reply })
+                Ok(ExecuteReply { sequence_values: drawn.list(), ..reply })
             }
             BoundStatement::Insert(insert) => {
-                let drawn = insert.drawn.clone();
+                let drawn = insert.sequence_values.clone();
                 let reply = self.run_write(BoundStatement::Insert(insert), registration).await?;
-                Ok(ExecuteReply { drawn: drawn.list(), ..reply })
+                Ok(ExecuteReply { sequence_values: drawn.list(), ..reply })
             }
             other => self.run_write(other, registration).await,
         }
@@ -156,15 +156,15 @@ impl Statement {
         options: ExecuteOptions,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
-        let turn = self.database.turn(plan.as_ref(), &registration);
+        let turn = self.database.admit(plan.as_ref(), &registration);
         let turn = registration.until_stopped(turn).await?;
         let context = self.database.task_context(&registration)?;
         let source = BatchSource::start(&plan, &context)?;
-        let running = Running { registration, turn };
+        let running = Running { registration, admitted: turn };
         let reply = self.start(source, &columns, timestamp, options, running).await?;
         let bytes = reply.chunk.as_ref().map_or(0, |chunk| chunk.bytes.len());
         let kept_for = constant_in.filter(|_| bytes <= MAX_CONSTANT_BYTES);
-        Ok(ExecuteReply { kept_for, ..reply })
+        Ok(ExecuteReply { valid_epoch: kept_for, ..reply })
     }
 
     /// Returns a cached plan adapted to these values, provided that they affect only the WHERE
@@ -179,8 +179,8 @@ impl Statement {
             return Ok(Some((plan.to_execute()?, true)));
         };
         let session = &self.database.session;
-        if let Some(texts) = named.wanted(parameters.len()) {
-            named.keep(&self.tree, self.test_of(plan, conditions, snapshot, &texts)?, texts)?;
+        if let Some(texts) = named.placeholders(parameters.len()) {
+            named.store(&self.tree, self.test_of(plan, conditions, snapshot, &texts)?, texts)?;
         }
         let test = named.of(parameters)?;
         if let Some(test) = &test
@@ -192,7 +192,7 @@ impl Statement {
         let mut context = bind_context(&self.database, &self.context)?;
         context.parameter_values = Some(parameters.clone());
         if let Some(test) = &test {
-            let ranges = Planner::ranges_alone(conditions, &self.tree, snapshot, &context)?;
+            let ranges = Planner::condition_ranges(conditions, &self.tree, snapshot, &context)?;
             let Some(ranges) = ranges else { return Ok(None) };
             let query = plan.reading(session, &ranges, Some(Test::Lowered(test)))?;
             return Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))));
@@ -217,7 +217,8 @@ impl Statement {
         let values = texts.iter().map(|text| ParameterValue::Text(text.clone().into()));
         context.parameter_values = Some(values.collect());
         // If binding fails with placeholders, the predicate cannot be reused.
-        let bound = Planner::test_alone(conditions, &self.tree, snapshot, &context).ok().flatten();
+        let bound =
+            Planner::condition_test(conditions, &self.tree, snapshot, &context).ok().flatten();
         let bound = bound.filter(|_| !context.is_volatile.load(Ordering::Relaxed));
         Ok(bound.and_then(|(test, met)| {
             let test = self.database.session.lowered(plan.plan(), &test).ok().flatten();
@@ -234,24 +235,24 @@ impl Statement {
         let lines = explain::lines(&self.database, &explain, &registration);
         let lines = registration.until_stopped(lines).await?;
         let source = BatchSource::Ready(vec![text_batch(lines)?].into_iter());
-        let running = Running { registration, turn: Turn::free() };
+        let running = Running { registration, admitted: Admitted::free() };
         self.start(source, &self.shape.columns, None, options, running).await
     }
 
-    /// Runs a cached plan and caches its result under the key `asked`.
+    /// Runs a cached plan and caches its result under the key `key`.
     async fn run_planned(
         &self,
         query: PlannedQuery,
         plan: &CachedPlan,
-        asked: Option<Asked>,
+        key: Option<ResultKey>,
         options: ExecuteOptions,
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
-        self.leave_unless_small(query.plan.as_ref()).await;
+        self.yield_unless_small(query.plan.as_ref()).await;
         let reply = self.run_query(query, options, registration).await?;
-        if let (Some(asked), Some(summary), None) = (asked, reply.summary, &reply.stream) {
+        if let (Some(key), Some(summary), None) = (key, reply.summary, &reply.stream) {
             let rows = reply.chunk.as_ref().map_or((&[][..], 0), |rows| (&rows.bytes, rows.rows));
-            plan.results.put(asked, rows, summary);
+            plan.results.put(key, rows, summary);
         }
         Ok(reply)
     }
@@ -265,13 +266,13 @@ impl Statement {
         summary.execute_nanos = 0;
         let chunk = (!bytes.is_empty()).then_some(Chunk { bytes, rows });
         let (summary, kept_for) = (Some(summary), plan.constant_in());
-        ExecuteReply { chunk, summary, kept_for, ..ExecuteReply::default() }
+        ExecuteReply { chunk, summary, valid_epoch: kept_for, ..ExecuteReply::default() }
     }
 
     /// Plans a query, and caches the plan if the query may run again.
     async fn plan(&self, query: BoundQuery, keep_for: Option<u64>) -> EngineResult<PlannedQuery> {
         let plan = physical_plan(&self.database, &query.plan).await?;
-        self.leave_unless_small(plan.as_ref()).await;
+        self.yield_unless_small(plan.as_ref()).await;
         let BoundQuery { columns, timestamp, plan: logical, conditions, .. } = query;
         // Inside a transaction block the query reads the block's own rows, so its plan is not
         // shared.
@@ -287,13 +288,13 @@ impl Statement {
         let Some(running) = plan.for_same_values(&self.database.session)? else {
             return Ok(plan.query);
         };
-        self.keep(epoch, CachedQuery::Planned(Arc::new(plan)));
+        self.cache_query(epoch, CachedQuery::Planned(Arc::new(plan)));
         Ok(running)
     }
 
     /// Moves the execution to a runtime task if the statement was polled on the caller's thread as
     /// a small one, but its plan is not small.
-    async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
+    async fn yield_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         // The last execution time is a better estimate than the maximum number of rows that might
         // be read.
@@ -319,10 +320,10 @@ impl Statement {
         self.was_small.store(is_small, Ordering::Relaxed);
     }
 
-    pub(super) fn keep(&self, epoch: u64, query: CachedQuery) {
+    pub(super) fn cache_query(&self, epoch: u64, query: CachedQuery) {
         // Inside a transaction block the query reads the block's own rows, so nothing is shared.
         if self.transaction.is_none() {
-            self.database.queries.keep(&self.slot, epoch, query);
+            self.database.queries.insert(&self.slot, epoch, query);
         }
     }
 
@@ -370,7 +371,7 @@ impl Statement {
         let work = apply::insert_returning(&self.database, &insert, returning, self.txn(), query);
         let answers = registration.until_stopped(work).await?;
         let source = BatchSource::Ready(answers.into_iter());
-        let running = Running { registration, turn: Turn::free() };
+        let running = Running { registration, admitted: Admitted::free() };
         self.start(source, &returning.columns, None, options, running).await
     }
 
@@ -402,11 +403,11 @@ impl Statement {
             let turn = match plan {
                 Some(plan) => {
                     let plan = physical_plan(&self.database, plan).await?;
-                    self.database.turn(plan.as_ref(), &registration).await?
+                    self.database.admit(plan.as_ref(), &registration).await?
                 }
-                None => Turn::free(),
+                None => Admitted::free(),
             };
-            let hold = rewrite::hold(&self.database, table).await?;
+            let hold = rewrite::lock_writes(&self.database, table).await?;
             let mut attempts = 0;
             loop {
                 attempts += 1;
@@ -430,9 +431,9 @@ impl Statement {
         let Rewritten { rows, answer } = work.await?;
         let Some(answer) = answer else { return Ok(written(rows, started)) };
         let (all, rows) = (answer.num_rows(), ROWS_OF_ANSWER);
-        let parts = (0..all).step_by(rows).map(|at| answer.slice(at, rows.min(all - at)));
-        let source = BatchSource::Ready(parts.collect::<Vec<_>>().into_iter());
-        let running = Running { registration, turn: Turn::free() };
+        let slices = (0..all).step_by(rows).map(|at| answer.slice(at, rows.min(all - at)));
+        let source = BatchSource::Ready(slices.collect::<Vec<_>>().into_iter());
+        let running = Running { registration, admitted: Admitted::free() };
         self.start(source, &self.shape.columns, None, options, running).await
     }
 

@@ -44,7 +44,7 @@ impl Bases {
     }
 
     /// Removes all bases that are not in `bases`.
-    pub(super) fn keep(&self, bases: &HashSet<TableId>) {
+    pub(super) fn retain(&self, bases: &HashSet<TableId>) {
         self.known.lock().retain(|base, _| bases.contains(base));
     }
 }
@@ -53,6 +53,6 @@ impl Bases {
 /// `through`. Returns `None` if the base is already watched and has no changes to discard, so that
 /// its record is not rewritten.
 pub(super) fn watch(base: TableId, known: Option<&Touched>, through: u64) -> Option<Change> {
-    let forgets = |touched: &Touched| touched.stretches.iter().any(|one| one.lsn <= through);
+    let forgets = |touched: &Touched| touched.ranges.iter().any(|one| one.lsn <= through);
     known.is_none_or(forgets).then_some(Change::Watch { table: base, through })
 }

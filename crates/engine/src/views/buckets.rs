@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::LogicalPlan;
 use tidemark_catalog::{IncrementalState, IncrementalView};
-use tidemark_operators::KeptGroups;
+use tidemark_operators::GroupCache;
 use tidemark_planner::{Buckets, IncrementalRows, Planner};
 use tidemark_storage::{Change, TableSnapshot, TimeRange};
 use tidemark_types::calendar::{MICROS_PER_HOUR, add_months};
@@ -57,11 +57,13 @@ impl Refresh<'_> {
         let shows_later = self.state.shown_until.is_none_or(|until| until > closed);
         match what {
             Due::Full | Due::Rebuild => true,
-            Due::Range(..) => rows.shape.is_whole,
+            Due::Range(..) => rows.shape.crosses_buckets,
             Due::Changed => {
                 rows.base.schema().id != self.view.base
                     || (closed != i64::MAX && shows_later)
-                    || self.changed().is_none_or(|spans| rows.shape.is_whole && !spans.is_empty())
+                    || self
+                        .changed()
+                        .is_none_or(|spans| rows.shape.crosses_buckets && !spans.is_empty())
             }
         }
     }
@@ -209,7 +211,7 @@ impl Refresh<'_> {
             is_all,
             lsn: self.snapshot.lsn(),
         };
-        let new = || KeptGroups::new(&self.refresher.memory);
+        let new = || GroupCache::new(&self.refresher.memory);
         if let Some((rest, open)) = reading.plan(known, new) {
             let plan = open.groups().in_plan(read(rows.plan.clone(), &rest)?);
             let plan = plan.map_err(|error| EngineError::internal(error.to_string()))?;

@@ -17,12 +17,12 @@ use crate::jobs::Scheduled;
 use crate::runtime::guard;
 
 /// Interval between scans of the views.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Scheduled<Database> for Cleanup {
     fn begin_due(self: Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
-        let mut looked = self.looked.lock();
-        if looked.is_some_and(|looked| looked.elapsed() < LOOK_EVERY) {
+        let mut looked = self.last_scan.lock();
+        if looked.is_some_and(|looked| looked.elapsed() < SCAN_INTERVAL) {
             return;
         }
         *looked = Some(Instant::now());
@@ -51,7 +51,7 @@ impl Scheduled<Database> for Cleanup {
                 match outcome {
                     Ok(()) => {
                         job.succeeded();
-                        job.rest(every);
+                        job.pause(every);
                     }
                     // A concurrent refresh changed the view's state.
                     Err(EngineError { code: ErrorCode::Replan, .. }) => {}

@@ -17,7 +17,7 @@ const CLEANUP: &str = "cleanup";
 #[derive(Debug, Default)]
 pub(crate) struct Cleanup {
     pub(super) views: Mutex<HashMap<TableId, CleanupJob>>,
-    pub(super) looked: Mutex<Option<Instant>>,
+    pub(super) last_scan: Mutex<Option<Instant>>,
     known: Mutex<Option<Known>>,
 }
 
@@ -35,7 +35,7 @@ impl CleanupJob {
     pub(super) fn know(&mut self, policy: &ExpirePolicy) {
         if self.policy.as_ref() != Some(policy) {
             self.policy = Some(policy.clone());
-            self.progress.rest(Duration::from_secs(policy.cleanup.seconds()));
+            self.progress.pause(Duration::from_secs(policy.cleanup.seconds()));
         }
     }
 }

@@ -7,13 +7,13 @@
 //! refreshes. For late rows, they resume from an earlier state.
 
 use tidemark_catalog::{IncrementalState, IncrementalView, LiveView};
-use tidemark_operators::KeptWindows;
+use tidemark_operators::WindowCache;
 use tidemark_planner::{IncrementalRows, LiveReach, LiveRepair, Misfit, Planner};
 use tidemark_storage::TimeRange;
 use tidemark_types::{EngineError, EngineResult, SqlType};
 
 use super::due::Done;
-use super::live_state::Kept;
+use super::live_state::WindowState;
 use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
 /// Maximum number of time ranges that the base retired and that contain rows again.
@@ -32,7 +32,7 @@ struct Work {
     /// Changed ranges within ranges that the base retired.
     revived: Vec<Span>,
     /// The window function state to resume from, if any.
-    resumed: Option<Kept>,
+    resumed: Option<WindowState>,
     /// Whether the refresh replaces already visible rows.
     is_repair: bool,
     /// Whether the refresh computes all rows.
@@ -41,7 +41,7 @@ struct Work {
 
 /// A window function state to resume from.
 struct Resumed {
-    kept: Kept,
+    window_state: WindowState,
     /// First timestamp to read.
     from: i64,
     /// Whether the refresh replaces already visible rows.
@@ -62,7 +62,7 @@ impl Refresh<'_> {
         if is_invalid {
             self.revive(rows).await
         } else {
-            self.follow(rows, live.first_instant()).await
+            self.follow(rows, live.first_timestamp()).await
         }
     }
 
@@ -89,10 +89,10 @@ impl Refresh<'_> {
     /// have since been added.
     fn retired(&self) -> (Vec<Span>, Vec<Span>) {
         let Some(touched) = &self.touched else { return (Vec::new(), Vec::new()) };
-        let span = |stretch: &tidemark_storage::TouchedStretch| (stretch.first, stretch.last);
+        let span = |range: &tidemark_storage::TouchedRange| (range.first, range.last);
         let all = touched.retired.iter().map(span).collect();
         let position = self.state.position.unwrap_or(0);
-        let again = touched.retired.iter().filter(|stretch| stretch.lsn > position).map(span);
+        let again = touched.retired.iter().filter(|range| range.lsn > position).map(span);
         let revived = without(&self.state.revived, &again.collect::<Vec<_>>());
         (all, revived)
     }
@@ -133,7 +133,8 @@ impl Refresh<'_> {
             is_repair,
             is_full: false,
         };
-        if let Some(Resumed { kept, from, is_repair }) = self.resumable(rows, first) {
+        if let Some(Resumed { window_state: state, from, is_repair }) = self.resumable(rows, first)
+        {
             let read = TimeRange { lo: from.max(bound), hi: i64::MAX };
             work.shown.push(read);
             if is_repair {
@@ -142,7 +143,7 @@ impl Refresh<'_> {
             }
             work.read.push(read);
             work.is_repair = is_repair;
-            work.resumed = Some(kept);
+            work.resumed = Some(state);
             return work;
         }
         let shown = changed.into_iter().map(|(first, last)| {
@@ -172,41 +173,42 @@ impl Refresh<'_> {
     /// Takes the retained state. If it includes rows after `first`, rewinds it to an earlier state;
     /// `None` if that is impossible.
     fn resumable(&self, rows: &LiveViewRows, first: i64) -> Option<Resumed> {
-        let kept = self.refresher.with(self.view.table, |progress| progress.kept.take())??;
+        let state =
+            self.refresher.with(self.view.table, |progress| progress.window_state.take())??;
         let touched = self.touched.as_ref()?;
-        let is_current = Some(kept.position) == self.state.position
-            && kept.version == rows.base.schema().version
+        let is_current = Some(state.position) == self.state.position
+            && state.version == rows.base.schema().version
             && rows.shape.is_one_pass();
         if !is_current {
             return None;
         }
-        let mut put_away = touched.retired.iter().filter(|one| one.lsn > kept.begun);
+        let mut put_away = touched.retired.iter().filter(|one| one.lsn > state.begun);
         if put_away.next().is_some() {
             // Earlier states include rows that the base has since retired, so a repair must not use
             // them.
-            kept.windows.forget_marks();
+            state.windows.forget_marks();
         }
-        let is_in_order = touched.disordered <= kept.position || first == i64::MAX;
-        if !is_in_order || first < kept.windows.end() {
+        let is_in_order = touched.disordered <= state.position || first == i64::MAX;
+        if !is_in_order || first < state.windows.end() {
             // Resumes only if the change affects the rows up to the last one. Otherwise later rows
             // of the view remain valid.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.shape.until(first) >= last;
-            let from = reaches_end.then(|| kept.windows.rewind(first)).flatten();
+            let from = reaches_end.then(|| state.windows.rewind(first)).flatten();
             let from = from.filter(|from| *from > rows.shape.since(first))?;
-            return Some(Resumed { kept, from, is_repair: true });
+            return Some(Resumed { window_state: state, from, is_repair: true });
         }
         // If the rows at the last timestamp were retired, they no longer exist and must not be
         // skipped.
-        let last = kept.windows.end();
+        let last = state.windows.end();
         let is_gone = touched
             .retired
             .iter()
-            .any(|one| one.lsn > kept.position && (one.first..=one.last).contains(&last));
+            .any(|one| one.lsn > state.position && (one.first..=one.last).contains(&last));
         if is_gone {
-            kept.windows.forget_last();
+            state.windows.forget_last();
         }
-        Some(Resumed { kept, from: last, is_repair: false })
+        Some(Resumed { window_state: state, from: last, is_repair: false })
     }
 
     async fn replace(self, rows: LiveViewRows, work: Work) -> EngineResult<()> {
@@ -228,8 +230,8 @@ impl Refresh<'_> {
             _ => i64::MIN,
         };
         let (windows, begun) = match work.resumed {
-            Some(kept) => (Some(kept.windows), kept.begun),
-            None => (keeps.then(|| KeptWindows::marking(first_shown, &self.refresher.memory)), lsn),
+            Some(window_state) => (Some(window_state.windows), window_state.begun),
+            None => (keeps.then(|| WindowCache::marking(first_shown, &self.refresher.memory)), lsn),
         };
         let mut plan = rows.within(&work.read, &work.shown, table.schema())?;
         if let Some(windows) = &windows {
@@ -262,7 +264,8 @@ impl Refresh<'_> {
                 live.resumes += i64::from(is_resumed);
             }
             if let Some(windows) = windows {
-                progress.kept = Some(Kept { position: lsn, begun, version, windows });
+                progress.window_state =
+                    Some(WindowState { position: lsn, begun, version, windows });
             }
         });
         Ok(())

@@ -1,7 +1,7 @@
 //! State that a live view retains between its refreshes.
 
 use tidemark_catalog::{IncrementalState, IncrementalView};
-use tidemark_operators::KeptWindows;
+use tidemark_operators::WindowCache;
 use tidemark_planner::{Misfit, Planner};
 use tidemark_storage::Snapshot;
 
@@ -10,17 +10,17 @@ pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 
 /// The state of a live view's window functions after the last shown row.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct WindowState {
     /// The base transaction to which the state corresponds.
     pub(super) position: u64,
     /// The transaction at which the state was first computed, from all base rows at that time.
     pub(super) begun: u64,
     /// The base's schema version when the state was computed.
     pub(super) version: u64,
-    pub(super) windows: KeptWindows,
+    pub(super) windows: WindowCache,
 }
 
-impl Kept {
+impl WindowState {
     pub(super) fn bytes(&self) -> usize {
         self.windows.bytes()
     }

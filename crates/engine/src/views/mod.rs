@@ -39,7 +39,7 @@ use self::refresh::Refresh;
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
 /// Rest period of a view that is refreshed on each change, as a multiple of its refresh time. It
 /// limits the fraction of a core that the view uses, however fast its base changes.
-const REST: u32 = 4;
+const PAUSE_FACTOR: u32 = 4;
 /// Maximum rest period after a refresh.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum rest period after a refresh that read each row only once. Those rows must be read sooner
@@ -47,7 +47,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
 /// Maximum total rest that may be postponed, so that the first changes after an idle time are shown
 /// immediately.
-const REST_CREDIT: Duration = Duration::from_millis(100);
+const PAUSE_CREDIT: Duration = Duration::from_millis(100);
 
 /// A refresh that is about to start, with its inputs.
 struct Next {
@@ -60,7 +60,7 @@ struct Next {
 impl Refresher {
     /// Starts the due refreshes, up to the concurrency limit. The others start later, in the order
     /// in which they became due.
-    fn look(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
+    fn begin_needed(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
         let mut views = self.views.lock();
         let mut there = HashSet::new();
         let mut bases = HashSet::new();
@@ -68,7 +68,7 @@ impl Refresher {
             let Ok(id) = key.parse::<TableId>() else { continue };
             there.insert(id);
             let progress = views.entry(id).or_default();
-            if !progress.is_ready && self.wanted(progress, (id, bytes), snapshot).is_some() {
+            if !progress.is_ready && self.due_work(progress, (id, bytes), snapshot).is_some() {
                 progress.is_ready = true;
                 self.ready.lock().push_back(id);
             }
@@ -76,12 +76,12 @@ impl Refresher {
         }
         views.retain(|id, _| there.contains(id));
         drop(views);
-        self.bases.keep(&bases);
+        self.bases.retain(&bases);
         self.begin(database);
     }
 
     /// Returns the refresh that a view needs, if the view may be refreshed now.
-    fn wanted(
+    fn due_work(
         &self,
         progress: &mut Progress,
         (id, bytes): (TableId, &[u8]),
@@ -112,7 +112,7 @@ impl Refresher {
     /// Starts waiting refreshes, up to the concurrency limit.
     fn begin(self: &Arc<Self>, database: &Arc<Database>) {
         while !self.ready.lock().is_empty() {
-            let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else { return };
+            let Ok(turn) = Arc::clone(&self.slots).try_acquire_owned() else { return };
             let Some(next) = self.next(database) else { continue };
             let (refresher, database) = (Arc::clone(self), Arc::clone(database));
             let handle = database.handle().clone();
@@ -134,7 +134,7 @@ impl Refresher {
         let progress = views.get_mut(&id)?;
         progress.is_ready = false;
         let bytes = snapshot.record(RecordKind::MaterializedView.name(), &id.to_string())?;
-        let (view, state, what) = self.wanted(progress, (id, bytes), &snapshot)?;
+        let (view, state, what) = self.due_work(progress, (id, bytes), &snapshot)?;
         progress.running = Some(snapshot.lsn());
         progress.job.begin();
         drop(views);
@@ -173,7 +173,7 @@ impl Refresher {
         match outcome {
             Ok(done) => {
                 progress.job.succeeded();
-                progress.job.owe(rest_after(done, took), REST_CREDIT);
+                progress.job.add_pause(pause_after(done, took), PAUSE_CREDIT);
                 let touched = self.bases.touched(&snapshot, view.base);
                 let last = touched.map_or(0, |touched| touched.last);
                 progress.idle_at = (done == Done::Nothing).then(|| (last, clock(&view)));
@@ -190,23 +190,23 @@ impl Refresher {
 }
 
 /// Returns the duration of a view's rest period after a refresh.
-fn rest_after(done: Done, took: Duration) -> Duration {
+fn pause_after(done: Done, took: Duration) -> Duration {
     match done {
         Done::Once => took.min(MAX_PAUSE_ONCE),
-        Done::Nothing | Done::Again => (took * REST).min(MAX_PAUSE),
+        Done::Nothing | Done::Again => (took * PAUSE_FACTOR).min(MAX_PAUSE),
     }
 }
 
 impl Scheduled<Database> for Refresher {
     fn begin_due(self: Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
         let has_rested = self.has_rested();
-        let mut looked = self.looked.lock();
+        let mut looked = self.last_poll.lock();
         let is_new = snapshot.epoch() != looked.0 || has_rested;
         if !is_new && looked.1.elapsed() < WATCH_CLOCK_EVERY {
             return;
         }
         *looked = (snapshot.epoch(), Instant::now());
         drop(looked);
-        self.look(database, snapshot);
+        self.begin_needed(database, snapshot);
     }
 }

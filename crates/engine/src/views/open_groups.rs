@@ -2,7 +2,7 @@
 //! for rows before a watermark. The next refresh reads from the watermark on.
 
 use tidemark_catalog::{IncrementalState, IncrementalView};
-use tidemark_operators::KeptGroups;
+use tidemark_operators::GroupCache;
 use tidemark_planner::{Buckets, IncrementalRows};
 use tidemark_storage::{TimeRange, Touched};
 
@@ -20,7 +20,7 @@ pub(super) struct OpenGroups {
     lateness: i64,
     /// First timestamp of the groups' buckets.
     from: i64,
-    groups: KeptGroups,
+    groups: GroupCache,
 }
 
 /// Inputs of a refresh that may use retained groups.
@@ -38,9 +38,9 @@ pub(super) struct Reading<'a> {
 impl Reading<'_> {
     /// Whether the view's groups may be retained. This requires that its rows depend only on the
     /// base, and that only the rows determine which buckets are shown.
-    fn may_keep(&self) -> bool {
+    fn are_cacheable(&self) -> bool {
         let Self { view, rows, .. } = self;
-        !rows.shape.is_whole
+        !rows.shape.crosses_buckets
             && rows.sources.len() == 1
             && view.period.is_none()
             && view.limit_hours_or_months == 0
@@ -48,7 +48,7 @@ impl Reading<'_> {
 
     /// Returns the range that remains to be read, provided that the groups include all rows before
     /// it.
-    fn rest(&self, known: &OpenGroups, first: i64) -> Option<TimeRange> {
+    fn unread_range(&self, known: &OpenGroups, first: i64) -> Option<TimeRange> {
         let touched = self.touched?;
         let [range] = self.ranges else { return None };
         let is_put_away = touched.retired.iter().any(|one| one.lsn > known.position);
@@ -66,9 +66,9 @@ impl Reading<'_> {
     pub(super) fn plan(
         &self,
         known: Option<OpenGroups>,
-        new: impl FnOnce() -> KeptGroups,
+        new: impl FnOnce() -> GroupCache,
     ) -> Option<(Vec<TimeRange>, OpenGroups)> {
-        if !self.may_keep() {
+        if !self.are_cacheable() {
             return None;
         }
         let (_, last) = self.rows.base.time_bounds()?;
@@ -87,7 +87,7 @@ impl Reading<'_> {
         });
         // Late rows tend to recur, so the watermark lags far enough to cover most of them.
         let lateness = late.saturating_mul(2).max(before - before / 8);
-        let rest = known.as_ref().and_then(|known| self.rest(known, first));
+        let rest = known.as_ref().and_then(|known| self.unread_range(known, first));
         let read_from = rest.map_or(open.lo, |rest| rest.lo);
         let mark = last.saturating_sub(lateness).max(read_from);
         let (from, _) = self.rows.shape.spec.around(mark, mark);
@@ -106,7 +106,7 @@ impl Reading<'_> {
 }
 
 impl OpenGroups {
-    pub(super) fn groups(&self) -> &KeptGroups {
+    pub(super) fn groups(&self) -> &GroupCache {
         &self.groups
     }
 }

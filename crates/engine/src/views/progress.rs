@@ -12,7 +12,7 @@ use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::Semaphore;
 
 use super::bases::Bases;
-use super::live_state::{self, Kept};
+use super::live_state::{self, WindowState};
 use super::open_groups::OpenGroups;
 use crate::jobs::progress::JobProgress;
 use crate::jobs::{JobKind, JobReport, JobState};
@@ -33,14 +33,14 @@ pub(crate) struct Refresher {
     /// Changes of the base tables.
     pub(super) bases: Bases,
     /// The last examined epoch, and when it was examined.
-    pub(super) looked: Mutex<(u64, Instant)>,
+    pub(super) last_poll: Mutex<(u64, Instant)>,
     /// Views that need a refresh and wait for a refresh slot.
     pub(super) ready: Mutex<VecDeque<TableId>>,
     /// Whether materialized views are refreshed, and whether live views are.
     is_enabled: bool,
     is_live_enabled: bool,
     /// Limits the number of concurrent refreshes.
-    pub(super) turns: Arc<Semaphore>,
+    pub(super) slots: Arc<Semaphore>,
     /// Memory for the state that views retain between refreshes.
     pub(super) memory: Arc<StateMemory>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Progress {
     /// For a live view: the schema version of its base with which the view was found to match.
     pub(super) fits: Option<u64>,
     /// For a live view: the window function state, while no refresh uses it.
-    pub(super) kept: Option<Kept>,
+    pub(super) window_state: Option<WindowState>,
     /// For a materialized view: the open bucket's groups, while no refresh uses them.
     pub(super) groups: Option<OpenGroups>,
     /// For a live view: its repairs and the number of failed refreshes.
@@ -85,11 +85,11 @@ impl Refresher {
         Arc::new(Self {
             views: Mutex::default(),
             bases: Bases::new(metrics),
-            looked: Mutex::new((u64::MAX, Instant::now())),
+            last_poll: Mutex::new((u64::MAX, Instant::now())),
             ready: Mutex::default(),
             is_enabled: follows.0,
             is_live_enabled: follows.1,
-            turns: Arc::new(Semaphore::new((workers / 2).max(MIN_AT_ONCE))),
+            slots: Arc::new(Semaphore::new((workers / 2).max(MIN_AT_ONCE))),
             memory: StateMemory::new(most_bytes),
         })
     }
@@ -98,14 +98,14 @@ impl Refresher {
     pub(crate) fn view_progress(&self, view: TableId) -> ViewProgress {
         let views = self.views.lock();
         let Some(progress) = views.get(&view) else { return ViewProgress::default() };
-        let (job, kept) = (&progress.job, progress.kept.as_ref());
+        let (job, state) = (&progress.job, progress.window_state.as_ref());
         let stalled = progress.failing_since.map_or(0, |since| since.elapsed().as_micros() as i64);
         ViewProgress {
             is_refreshing: job.running_for().is_some_and(|time| time >= SHOWN_AFTER),
             failure: job.failure().map(str::to_owned),
-            kept_bytes: kept.map_or(0, |kept| kept.bytes() as i64),
+            state_bytes: state.map_or(0, |state| state.bytes() as i64),
             stalled_micros: stalled,
-            kept_states: kept.map_or(0, |kept| kept.windows.marks() as i64),
+            saved_states: state.map_or(0, |state| state.windows.marks() as i64),
             ..progress.live.clone()
         }
     }

@@ -196,11 +196,11 @@ async fn write(
     query: &Registration,
 ) -> EngineResult<u64> {
     let faults = tidemark_vfs::faults();
-    let place = writer.table(table.schema());
+    let target = writer.table(table.schema());
     let plan = physical_plan(database, plan).await?;
-    let _turn = database.turn(plan.as_ref(), query).await?;
+    let _turn = database.admit(plan.as_ref(), query).await?;
     let source = BatchSource::start(&plan, &database.task_context(query)?)?;
-    let written = write_all(writer, place, source, None, (&query.token, faults)).await?;
+    let written = write_all(writer, target, source, None, (&query.token, faults)).await?;
     Ok(written)
 }
 
@@ -211,14 +211,14 @@ pub(super) fn fewer(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
         let mut gaps: Vec<i64> = gaps.collect();
         let (_, middle, _) = gaps.select_nth_unstable(ranges.len() - MAX_RANGES);
         let middle = *middle;
-        let mut kept: Vec<TimeRange> = Vec::with_capacity(MAX_RANGES);
+        let mut joined: Vec<TimeRange> = Vec::with_capacity(MAX_RANGES);
         for range in ranges {
-            match kept.last_mut() {
+            match joined.last_mut() {
                 Some(last) if range.lo.saturating_sub(last.hi) <= middle => last.hi = range.hi,
-                _ => kept.push(range),
+                _ => joined.push(range),
             }
         }
-        ranges = kept;
+        ranges = joined;
     }
     ranges
 }

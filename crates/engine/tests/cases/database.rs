@@ -169,10 +169,10 @@ fn read_rows(mut bytes: &[u8], rows: &mut Vec<Vec<String>>) {
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
-    let mut taken = [0; N];
-    taken.copy_from_slice(&bytes[..N]);
+    let mut used = [0; N];
+    used.copy_from_slice(&bytes[..N]);
     *bytes = &bytes[N..];
-    taken
+    used
 }
 
 /// Formats a cell on one line for sqllogictest. Spaces that the test runner would collapse or trim

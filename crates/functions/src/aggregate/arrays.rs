@@ -12,7 +12,7 @@ use tidemark_types::SqlType;
 use tidemark_types::double_array::{DoubleArray, DoubleArrays, check_elements};
 
 use super::native::NativeAggregate;
-use crate::array::array_functions::{Combine, greatest, least, total};
+use crate::array::array_functions::{Combine, greatest, min_of, total};
 use crate::array::array_select::combined;
 use crate::array::arrays::{build_arrays, failed};
 use crate::column::internal;
@@ -54,7 +54,7 @@ fn gather(from: SqlType, distinct: bool) -> ResolvedAggregate {
 
 fn by_position(name: &str, dimensions: u8) -> ResolvedAggregate {
     let (name, combine, is_mean): (&'static str, Combine, bool) = match name {
-        "array_elem_min" => ("array_elem_min", least, false),
+        "array_elem_min" => ("array_elem_min", min_of, false),
         "array_elem_max" => ("array_elem_max", greatest, false),
         "array_elem_avg" => ("array_elem_avg", total, true),
         _ => ("array_elem_sum", total, false),
@@ -197,9 +197,9 @@ impl Accumulator for ByPosition {
     }
 
     fn size(&self) -> usize {
-        let held =
+        let bytes =
             |array: &Option<Owned>| array.as_ref().map_or(0, |(_, values)| values.capacity());
-        size_of_val(self) + (held(&self.values) + held(&self.counts)) * size_of::<f64>()
+        size_of_val(self) + (bytes(&self.values) + bytes(&self.counts)) * size_of::<f64>()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {

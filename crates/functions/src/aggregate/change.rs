@@ -20,7 +20,7 @@ pub(super) fn find(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
     }
     macro_rules! change {
         ($name:literal, $answer:ident) => {
-            made::<{ Answer::$answer as u8 }>($name, *time)
+            for_type::<{ Answer::$answer as u8 }>($name, *time)
         };
     }
     let udaf = match name {
@@ -61,7 +61,7 @@ pub(super) fn time_weight(
 }
 
 /// Returns the aggregate for time columns of this type.
-fn made<const ANSWER: u8>(name: &'static str, time: SqlType) -> Option<Arc<AggregateUDF>> {
+fn for_type<const ANSWER: u8>(name: &'static str, time: SqlType) -> Option<Arc<AggregateUDF>> {
     let variant = time.name();
     match time {
         SqlType::Timestamp => {

@@ -20,12 +20,12 @@ pub(super) fn resolve(name: &str, arguments: &[Argument]) -> Option<ResolvedAggr
     let returns = match (name, arguments) {
         // Chosen such that the sum fits for the largest possible number of rows.
         ("sum", [_]) => {
-            let room = match precision {
+            let extra_digits = match precision {
                 0..=9 => 18,
                 10..=18 => 38,
                 _ => MAX_PRECISION,
             };
-            SqlType::Decimal(room, scale)
+            SqlType::Decimal(extra_digits, scale)
         }
         ("avg", [_]) => from,
         ("avg", [_, places]) => {

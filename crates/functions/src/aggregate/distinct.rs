@@ -20,7 +20,7 @@ use datafusion_expr::{
 use hashbrown::HashTable;
 use tidemark_types::account;
 
-use super::native::is_wanted;
+use super::native::is_selected;
 use crate::column::stopped;
 
 /// Builds `count(DISTINCT text)`. It uses `DataFusion`'s accumulator for a single group, and this
@@ -100,19 +100,19 @@ struct Entry {
 
 impl Entry {
     /// Returns the hash that decides the entry's slot in the table.
-    fn place(&self) -> u64 {
-        place(self.hash, self.group)
+    fn slot_hash(&self) -> u64 {
+        slot_hash_of(self.hash, self.group)
     }
 }
 
 /// Mixes in the group so that the same string in many groups does not collide.
-fn place(hash: u64, group: usize) -> u64 {
+fn slot_hash_of(hash: u64, group: usize) -> u64 {
     hash ^ (group as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[derive(Default)]
 struct DistinctTexts {
-    seen: HashTable<Entry>,
+    found: HashTable<Entry>,
     blocks: Vec<Vec<u8>>,
     block_bytes: usize,
     counts: Vec<i64>,
@@ -128,26 +128,26 @@ impl DistinctTexts {
         let is_same = |entry: &Entry| {
             entry.hash == hash && entry.group == group && text_of(&self.blocks, entry) == text
         };
-        if self.seen.find(place(hash, group), is_same).is_some() {
+        if self.found.find(slot_hash_of(hash, group), is_same).is_some() {
             return Ok(());
         }
-        if self.seen.len() == self.seen.capacity() {
+        if self.found.len() == self.found.capacity() {
             // The table doubles, and the old one stays allocated until it is copied.
-            account::room(2 * self.seen.allocation_size()).map_err(stopped)?;
+            account::check_allocation(2 * self.found.allocation_size()).map_err(stopped)?;
         }
-        let (block, start) = self.keep(text)?;
+        let (block, start) = self.store(text)?;
         let entry = Entry { hash, group, block, start, length: text.len() as u32 };
-        self.seen.insert_unique(entry.place(), entry, Entry::place);
+        self.found.insert_unique(entry.slot_hash(), entry, Entry::slot_hash);
         self.counts[group] += 1;
         Ok(())
     }
 
     /// Copies a string into a block with enough free space; returns the block and the start offset.
-    fn keep(&mut self, text: &[u8]) -> Result<(u32, u32)> {
+    fn store(&mut self, text: &[u8]) -> Result<(u32, u32)> {
         let has_room = |block: &Vec<u8>| block.capacity() - block.len() >= text.len();
         if !self.blocks.last().is_some_and(has_room) {
             let bytes = text.len().max(BLOCK_BYTES);
-            account::room(bytes).map_err(stopped)?;
+            account::check_allocation(bytes).map_err(stopped)?;
             self.blocks.push(Vec::with_capacity(bytes));
             self.block_bytes += bytes;
         }
@@ -160,7 +160,7 @@ impl DistinctTexts {
 
     /// Removes the strings of the emitted groups and renumbers the remaining groups from 0.
     fn forget(&mut self, emit_to: EmitTo) -> Result<()> {
-        let seen = std::mem::take(&mut self.seen);
+        let seen = std::mem::take(&mut self.found);
         let blocks = std::mem::take(&mut self.blocks);
         self.block_bytes = 0;
         let EmitTo::First(first) = emit_to else { return Ok(()) };
@@ -197,7 +197,7 @@ impl GroupsAccumulator for DistinctTexts {
             if row.is_multiple_of(ROWS_BETWEEN_CHECKS) {
                 account::check().map_err(stopped)?;
             }
-            if texts.is_valid(row) && is_wanted(filter, row) {
+            if texts.is_valid(row) && is_selected(filter, row) {
                 self.insert(group, texts.value(row).as_bytes())?;
             }
         }
@@ -213,7 +213,7 @@ impl GroupsAccumulator for DistinctTexts {
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
         let counts = emit_to.take_needed(&mut self.counts);
         let mut entries: Vec<Entry> =
-            self.seen.iter().filter(|entry| entry.group < counts.len()).copied().collect();
+            self.found.iter().filter(|entry| entry.group < counts.len()).copied().collect();
         entries.sort_unstable_by_key(|entry| entry.group);
         let mut texts = StringViewBuilder::with_capacity(entries.len());
         for entry in &entries {
@@ -253,17 +253,17 @@ impl GroupsAccumulator for DistinctTexts {
         filter: Option<&BooleanArray>,
     ) -> Result<Vec<ArrayRef>> {
         let texts = values[0].as_string_view();
-        let wanted: Vec<bool> =
-            (0..texts.len()).map(|row| texts.is_valid(row) && is_wanted(filter, row)).collect();
-        let mut kept = StringViewBuilder::with_capacity(texts.len());
-        for (row, _) in wanted.iter().enumerate().filter(|(_, wanted)| **wanted) {
-            kept.append_value(texts.value(row));
+        let required: Vec<bool> =
+            (0..texts.len()).map(|row| texts.is_valid(row) && is_selected(filter, row)).collect();
+        let mut retained = StringViewBuilder::with_capacity(texts.len());
+        for (row, _) in required.iter().enumerate().filter(|(_, required)| **required) {
+            retained.append_value(texts.value(row));
         }
-        Ok(vec![lists(wanted.into_iter().map(usize::from), kept.finish())?])
+        Ok(vec![lists(required.into_iter().map(usize::from), retained.finish())?])
     }
 
     fn size(&self) -> usize {
-        self.seen.allocation_size() + self.block_bytes + self.counts.capacity() * size_of::<i64>()
+        self.found.allocation_size() + self.block_bytes + self.counts.capacity() * size_of::<i64>()
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
 
     /// Generates strings of several lengths in several groups, with some nulls.
     fn rows(seed: usize) -> (ArrayRef, Vec<usize>, BooleanArray, Model) {
-        let (mut texts, mut groups, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut texts, mut groups, mut required) = (Vec::new(), Vec::new(), Vec::new());
         let mut model = Model::new();
         for at in 0..5_000_usize {
             let mixed = (at + seed).wrapping_mul(0x9e37_79b9) >> 7;
@@ -289,10 +289,10 @@ mod tests {
             }
             texts.push(text);
             groups.push(group);
-            wanted.push(is_wanted);
+            required.push(is_wanted);
         }
         let texts: ArrayRef = Arc::new(StringViewArray::from_iter(texts));
-        (texts, groups, BooleanArray::from(wanted), model)
+        (texts, groups, BooleanArray::from(required), model)
     }
 
     fn counts(array: &ArrayRef) -> Vec<i64> {
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn each_distinct_string_counts_once_per_group() {
-        let (texts, groups, wanted, model) = rows(1);
+        let (texts, groups, required, model) = rows(1);
         let (more, more_groups, more_wanted, more_model) = rows(7);
         let mut both = model.clone();
         for (group, texts) in more_model {
@@ -313,24 +313,24 @@ mod tests {
         }
 
         let mut one = DistinctTexts::default();
-        one.update_batch(&[Arc::clone(&texts)], &groups, Some(&wanted), 37).unwrap();
+        one.update_batch(&[Arc::clone(&texts)], &groups, Some(&required), 37).unwrap();
         one.update_batch(&[Arc::clone(&more)], &more_groups, Some(&more_wanted), 37).unwrap();
         assert!(one.size() > 0);
         // Emitting the first groups does not change the counts of the remaining groups.
         let first = counts(&one.evaluate(EmitTo::First(10)).unwrap());
         let rest = counts(&one.evaluate(EmitTo::All).unwrap());
         assert_eq!([first, rest].concat(), expected(&both));
-        assert!(one.seen.is_empty() && one.blocks.is_empty());
+        assert!(one.found.is_empty() && one.blocks.is_empty());
 
         // Merges the states of the same rows: first one list per group, then one state per row.
-        let mut part = DistinctTexts::default();
-        part.update_batch(&[texts], &groups, Some(&wanted), 37).unwrap();
+        let mut partial = DistinctTexts::default();
+        partial.update_batch(&[texts], &groups, Some(&required), 37).unwrap();
         let mut whole = DistinctTexts::default();
-        let head = part.state(EmitTo::First(20)).unwrap();
+        let head = partial.state(EmitTo::First(20)).unwrap();
         whole.merge_batch(&head, &(0..20).collect::<Vec<_>>(), 37).unwrap();
-        let tail = part.state(EmitTo::All).unwrap();
+        let tail = partial.state(EmitTo::All).unwrap();
         whole.merge_batch(&tail, &(20..37).collect::<Vec<_>>(), 37).unwrap();
-        let rows = part.convert_to_state(&[more], Some(&more_wanted)).unwrap();
+        let rows = partial.convert_to_state(&[more], Some(&more_wanted)).unwrap();
         whole.merge_batch(&rows, &more_groups, 37).unwrap();
         assert_eq!(counts(&whole.evaluate(EmitTo::All).unwrap()), expected(&both));
     }

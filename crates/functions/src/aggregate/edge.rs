@@ -36,7 +36,7 @@ pub(super) fn edge(name: &str, sql_type: SqlType) -> Arc<AggregateUDF> {
 
 /// Resolves `arg_min` and `arg_max`. Rows with a null key are skipped.
 pub(super) fn argument_of_extreme(name: &str, value: SqlType, key: SqlType) -> Arc<AggregateUDF> {
-    let (name, wanted) = match name {
+    let (name, required) = match name {
         "arg_min" | "min_by" => ("arg_min", Ordering::Less),
         _ => ("arg_max", Ordering::Greater),
     };
@@ -48,7 +48,7 @@ pub(super) fn argument_of_extreme(name: &str, value: SqlType, key: SqlType) -> A
         state: vec![value_type.clone(), key_type.clone()],
         one: Arc::new(move || {
             Box::new(Extreme {
-                wanted,
+                better: required,
                 best: None,
                 value_type: value_type.clone(),
                 key_type: key_type.clone(),
@@ -116,7 +116,7 @@ impl Accumulator for Edge {
 
 #[derive(Debug)]
 struct Extreme {
-    wanted: Ordering,
+    better: Ordering,
     /// Value and key of the best row so far.
     best: Option<(ScalarValue, ScalarValue)>,
     value_type: DataType,
@@ -129,7 +129,7 @@ impl Accumulator for Extreme {
             let key = ScalarValue::try_from_array(&values[1], row)?;
             let better = match &self.best {
                 None => true,
-                Some((_, best)) => key.partial_cmp(best) == Some(self.wanted),
+                Some((_, best)) => key.partial_cmp(best) == Some(self.better),
             };
             if better {
                 self.best = Some((ScalarValue::try_from_array(&values[0], row)?, key));
@@ -146,8 +146,8 @@ impl Accumulator for Extreme {
     }
 
     fn size(&self) -> usize {
-        let held = self.best.as_ref().map_or(0, |(value, key)| value.size() + key.size());
-        size_of_val(self) + held
+        let bytes = self.best.as_ref().map_or(0, |(value, key)| value.size() + key.size());
+        size_of_val(self) + bytes
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {

@@ -11,7 +11,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 use tidemark_types::SqlType;
 
-use super::native::{NativeAggregate, is_wanted};
+use super::native::{NativeAggregate, is_selected};
 
 /// State of an aggregate over numbers, updated row by row. The caller skips rows with a null.
 pub(crate) trait Fold: Default + Clone + Debug + Send + Sync + 'static {
@@ -168,7 +168,7 @@ impl<F: Fold> GroupsAccumulator for Many<F> {
     ) -> Result<()> {
         self.states.resize(total_num_groups, F::default());
         for_each_row(&columns(values, F::COLUMNS)?, |index, row| {
-            if is_wanted(opt_filter, index) {
+            if is_selected(opt_filter, index) {
                 self.states[group_indices[index]].add(row);
             }
         });

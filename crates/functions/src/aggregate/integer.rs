@@ -9,7 +9,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion_expr::{Accumulator, AggregateUDF, EmitTo, GroupsAccumulator};
 use tidemark_types::SqlType;
 
-use super::native::{NativeAggregate, is_wanted};
+use super::native::{NativeAggregate, is_selected};
 
 /// How the result is derived from the accumulated integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl GroupsAccumulator for Many {
         self.tallies.resize(total_num_groups, Tally::default());
         let values = longs(&values[0])?;
         for (row, &group) in group_indices.iter().enumerate() {
-            if is_wanted(opt_filter, row) && values.is_valid(row) {
+            if is_selected(opt_filter, row) && values.is_valid(row) {
                 self.tallies[group].add(Tally { count: 1, sum: values.value(row) });
             }
         }

@@ -410,9 +410,9 @@ fn booleans(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
 /// `mode() WITHIN GROUP (ORDER BY value DESC)`.
 fn mode(arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let (value, tie) = match arguments {
-        [value] => (value, values::Tie::FirstMet),
+        [value] => (value, values::Tie::FirstFound),
         [value, Argument { constant: Some(ScalarValue::Boolean(Some(descends))), .. }] => {
-            (value, if *descends { values::Tie::Greatest } else { values::Tie::Least })
+            (value, if *descends { values::Tie::Greatest } else { values::Tie::Min })
         }
         _ => return None,
     };
@@ -426,7 +426,7 @@ fn mode(arguments: &[Argument]) -> Option<ResolvedAggregate> {
     types.extend((arguments.len() > 1).then_some(SqlType::Boolean));
     let udaf = values::mode(read, tie);
     Some(match tie {
-        values::Tie::FirstMet => ordered(udaf, types, read),
+        values::Tie::FirstFound => ordered(udaf, types, read),
         _ => unordered(udaf, types, read),
     })
 }

@@ -42,7 +42,7 @@ impl NativeAggregate {
 }
 
 /// Whether an aggregate's FILTER accepts a row.
-pub(super) fn is_wanted(filter: Option<&BooleanArray>, row: usize) -> bool {
+pub(super) fn is_selected(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 
@@ -192,8 +192,8 @@ impl Accumulator for Replayed {
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        for (column, gone) in self.columns.iter_mut().zip(values) {
-            *column = column.slice(gone.len(), column.len() - gone.len());
+        for (column, removed) in self.columns.iter_mut().zip(values) {
+            *column = column.slice(removed.len(), column.len() - removed.len());
         }
         Ok(())
     }

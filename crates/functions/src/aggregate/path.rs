@@ -41,8 +41,8 @@ struct Path {
 fn distance([lat, lon]: [f64; 2], [to_lat, to_lon]: [f64; 2]) -> f64 {
     let half_chord = |from: f64, to: f64| ((to - from).to_radians() / 2.0).sin().powi(2);
     let across = lat.to_radians().cos() * to_lat.to_radians().cos();
-    let share = half_chord(lat, to_lat) + across * half_chord(lon, to_lon);
-    2.0 * EARTH_RADIUS * share.sqrt().min(1.0).asin()
+    let fraction = half_chord(lat, to_lat) + across * half_chord(lon, to_lon);
+    2.0 * EARTH_RADIUS * fraction.sqrt().min(1.0).asin()
 }
 
 impl Fold for Path {

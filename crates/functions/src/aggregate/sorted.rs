@@ -37,7 +37,7 @@ pub(super) fn chosen(of: SqlType, variant: &str, choose: Choose) -> Option<Arc<A
         one: Arc::new(move || {
             Box::new(Sorted {
                 data_type: data_type.clone(),
-                parts: Vec::new(),
+                arrays: Vec::new(),
                 choose: Arc::clone(&choose),
             })
         }),
@@ -49,24 +49,24 @@ pub(super) fn chosen(of: SqlType, variant: &str, choose: Choose) -> Option<Arc<A
 /// The non-null values of one group.
 struct Sorted {
     data_type: DataType,
-    parts: Vec<ArrayRef>,
+    arrays: Vec<ArrayRef>,
     choose: Choose,
 }
 
 impl std::fmt::Debug for Sorted {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} parts", self.parts.len())
+        write!(formatter, "{} parts", self.arrays.len())
     }
 }
 
 impl Sorted {
     /// Concatenates all values into one column.
     fn all(&self) -> Result<ArrayRef> {
-        account::room(self.size()).map_err(stopped)?;
-        let parts: Vec<&dyn Array> = self.parts.iter().map(AsRef::as_ref).collect();
-        match parts.as_slice() {
+        account::check_allocation(self.size()).map_err(stopped)?;
+        let arrays: Vec<&dyn Array> = self.arrays.iter().map(AsRef::as_ref).collect();
+        match arrays.as_slice() {
             [] => Ok(arrow::array::new_empty_array(&self.data_type)),
-            parts => Ok(concat(parts)?),
+            arrays => Ok(concat(arrays)?),
         }
     }
 }
@@ -80,7 +80,7 @@ impl Accumulator for Sorted {
             there = Arc::new(texts.gc());
         }
         if !there.is_empty() {
-            self.parts.push(there);
+            self.arrays.push(there);
         }
         Ok(())
     }
@@ -94,14 +94,14 @@ impl Accumulator for Sorted {
     }
 
     fn size(&self) -> usize {
-        let held = |part: &ArrayRef| part.get_array_memory_size() + size_of::<ArrayRef>();
-        size_of_val(self) + self.parts.iter().map(held).sum::<usize>()
+        let bytes = |array: &ArrayRef| array.get_array_memory_size() + size_of::<ArrayRef>();
+        size_of_val(self) + self.arrays.iter().map(bytes).sum::<usize>()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let list = arrow::array::ListArray::new(
             Arc::new(arrow::datatypes::Field::new_list_field(self.data_type.clone(), true)),
-            arrow::buffer::OffsetBuffer::from_lengths([self.parts.iter().map(Array::len).sum()]),
+            arrow::buffer::OffsetBuffer::from_lengths([self.arrays.iter().map(Array::len).sum()]),
             self.all()?,
             None,
         );
@@ -124,7 +124,7 @@ const COMPARISONS_BETWEEN_CHECKS: usize = 1 << 16;
 /// Arrow's sort cannot be cancelled, so this quickselect checks the deadline as it runs. Its pivots
 /// are pseudo-random, so it takes linear time on average, regardless of the row order.
 fn row_of_rank(values: &ArrayRef, rank: usize) -> Result<usize> {
-    account::room(values.len() * size_of::<u32>()).map_err(stopped)?;
+    account::check_allocation(values.len() * size_of::<u32>()).map_err(stopped)?;
     let compare = make_comparator(values, values, SortOptions::default())?;
     let mut rows: Vec<u32> = (0..values.len() as u32).collect();
     let (mut low, mut high) = (0, rows.len());

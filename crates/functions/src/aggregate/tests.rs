@@ -39,12 +39,12 @@ fn run(resolved: &ResolvedAggregate, columns: &[ArrayRef], cut: usize) -> [Scala
     let rows = columns[0].len();
     let mut merged = make();
     for range in [0..cut, cut..rows] {
-        let mut part = make();
+        let mut partial = make();
         let slices: Vec<ArrayRef> =
             columns.iter().map(|c| c.slice(range.start, range.len())).collect();
-        part.update_batch(&slices).unwrap();
+        partial.update_batch(&slices).unwrap();
         let state: Vec<ArrayRef> =
-            part.state().unwrap().iter().map(|s| s.to_array().unwrap()).collect();
+            partial.state().unwrap().iter().map(|s| s.to_array().unwrap()).collect();
         merged.merge_batch(&state).unwrap();
     }
     [whole.evaluate().unwrap(), merged.evaluate().unwrap()]
@@ -257,7 +257,7 @@ fn delta_and_rate_aggregates_match_their_definitions() {
         40_000_000_000,
     ]));
     let times = [(SqlType::Timestamp, micros), (SqlType::TimestampNs, nanos)];
-    for (time, instants) in times {
+    for (time, timestamps) in times {
         for (name, values, expected) in [
             ("delta", &gauge, 1.0),
             ("derivative", &gauge, 1.0 / 40.0),
@@ -269,10 +269,10 @@ fn delta_and_rate_aggregates_match_their_definitions() {
         ] {
             let resolved = resolve(name, &[SqlType::Double, time]);
             for cut in 0..=4 {
-                let columns = [Arc::clone(values), Arc::clone(&instants)];
+                let columns = [Arc::clone(values), Arc::clone(&timestamps)];
                 assert_close(&run(&resolved, &columns, cut), Some(expected));
             }
-            let nothing = [doubles(&[None]), instants.slice(0, 1)];
+            let nothing = [doubles(&[None]), timestamps.slice(0, 1)];
             assert_close(&run(&resolved, &nothing, 0), None);
         }
     }

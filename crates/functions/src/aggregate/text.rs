@@ -27,7 +27,7 @@ pub(super) fn join(distinct: bool, separator: String, returns: SqlType) -> Arc<A
             one: Arc::new(move || {
                 Box::new(JoinedOnce {
                     separator: separator.clone(),
-                    seen: HashSet::new(),
+                    distinct: HashSet::new(),
                     texts: Vec::new(),
                 })
             }),
@@ -49,7 +49,7 @@ pub(super) fn join(distinct: bool, separator: String, returns: SqlType) -> Arc<A
 /// Returns a copy of the string as the result.
 fn copied(text: &BoundedText) -> Result<String> {
     let text = text.get().map_err(stopped)?;
-    account::room(text.len()).map_err(stopped)?;
+    account::check_allocation(text.len()).map_err(stopped)?;
     Ok(text.to_owned())
 }
 
@@ -95,15 +95,15 @@ impl Accumulator for Joined {
 #[derive(Debug)]
 struct JoinedOnce {
     separator: String,
-    seen: HashSet<String>,
+    distinct: HashSet<String>,
     texts: Vec<String>,
 }
 
 impl Accumulator for JoinedOnce {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for value in values[0].as_string_view().iter().flatten() {
-            if !self.seen.contains(value) {
-                self.seen.insert(value.to_owned());
+            if !self.distinct.contains(value) {
+                self.distinct.insert(value.to_owned());
                 self.texts.push(value.to_owned());
             }
         }
@@ -116,8 +116,8 @@ impl Accumulator for JoinedOnce {
     }
 
     fn size(&self) -> usize {
-        let held = |text: &String| 2 * (text.capacity() + size_of::<String>());
-        size_of_val(self) + self.texts.iter().map(held).sum::<usize>()
+        let bytes = |text: &String| 2 * (text.capacity() + size_of::<String>());
+        size_of_val(self) + self.texts.iter().map(bytes).sum::<usize>()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {

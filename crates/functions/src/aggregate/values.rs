@@ -151,10 +151,10 @@ fn nearest_rank(values: &mut [f64], fraction: f64) -> Option<f64> {
 /// Returns the percentile at `fraction`, linearly interpolated between two neighbouring values.
 fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
-    let place = fraction * last as f64;
-    let index = (place.floor() as usize).min(last);
+    let position = fraction * last as f64;
+    let index = (position.floor() as usize).min(last);
     let low = ranked(values, index);
-    let share = place - index as f64;
+    let share = position - index as f64;
     if share <= 0.0 || index == last {
         return Some(low);
     }
@@ -178,8 +178,8 @@ fn in_histogram(
         return Err(invalid("Histogram recorded value cannot be negative."));
     }
     let half = f64::from((2 * 10_u32.pow(digits)).next_power_of_two() / 2);
-    let least = values.iter().copied().filter(|value| *value > 0.0).fold(f64::MAX, f64::min);
-    let scale = if is_whole { 1.0 } else { half / least.log2().floor().exp2() };
+    let lowest = values.iter().copied().filter(|value| *value > 0.0).fold(f64::MAX, f64::min);
+    let scale = if is_whole { 1.0 } else { half / lowest.log2().floor().exp2() };
     let in_cell = |value: f64| {
         let steps = (value * scale).floor();
         let width = if steps < 2.0 * half { 1.0 } else { (steps / half).log2().floor().exp2() };
@@ -242,8 +242,9 @@ fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String
     let low = low.unwrap_or_else(|| heights.iter().copied().fold(f64::INFINITY, f64::min));
     let high = high.unwrap_or_else(|| heights.iter().copied().fold(f64::NEG_INFINITY, f64::max));
     let block = |height: &f64| {
-        let share = if high > low { ((height - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
-        ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][(share * 7.0).round() as usize]
+        let fraction =
+            if high > low { ((height - low) / (high - low)).clamp(0.0, 1.0) } else { 1.0 };
+        ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][(fraction * 7.0).round() as usize]
     };
     heights.iter().map(block).collect()
 }
@@ -251,8 +252,8 @@ fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String
 /// Selects the mode among several equally frequent values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tie {
-    FirstMet,
-    Least,
+    FirstFound,
+    Min,
     Greatest,
 }
 
@@ -316,7 +317,7 @@ impl Accumulator for Collected {
 }
 
 /// Number of rows between two checks of the query's deadline and cancellation.
-const LOOK_ROWS: usize = 256;
+const ROWS_BETWEEN_CHECKS: usize = 256;
 
 #[derive(Debug)]
 struct Mode {
@@ -329,7 +330,7 @@ struct Mode {
 impl Accumulator for Mode {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for row in (0..values[0].len()).filter(|row| values[0].is_valid(*row)) {
-            if row % LOOK_ROWS == 0 {
+            if row % ROWS_BETWEEN_CHECKS == 0 {
                 account::check().map_err(stopped)?;
             }
             let value = ScalarValue::try_from_array(&values[0], row)?;
@@ -342,8 +343,8 @@ impl Accumulator for Mode {
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let best = self.counts.iter().max_by(|(value, tally), (other, others)| {
             let in_order = match self.tie {
-                Tie::FirstMet => None,
-                Tie::Least => other.partial_cmp(value),
+                Tie::FirstFound => None,
+                Tie::Min => other.partial_cmp(value),
                 Tie::Greatest => value.partial_cmp(other),
             };
             let in_order = in_order.filter(|order| order.is_ne());

@@ -21,7 +21,7 @@ use crate::native::Kernel;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 use crate::signature::Param::{self, Is};
 use crate::signature::{
-    Bound, Function, Gives, Overload, direct, made, mismatch, pure, resolved, special,
+    Bound, Function, Overload, ResultType, direct, mismatch, per_call, pure, resolved, special,
 };
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
@@ -165,16 +165,16 @@ fn running_sums(values: &[f64]) -> Vec<f64> {
 }
 
 fn dimension_length(call: &Call<'_>) -> Result<ArrayRef> {
-    let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Int32Type>(1)?);
+    let (input, required) = (Arrays::of(call, 0)?, call.primitive::<Int32Type>(1)?);
     try_build::<Int32Type>(call.rows, |row| {
-        let (Some(array), Some(wanted)) = (input.get(row), wanted.get(row)) else {
+        let (Some(array), Some(required)) = (input.get(row), required.get(row)) else {
             return Ok(None);
         };
-        let index = usize::try_from(wanted).ok().and_then(|wanted| wanted.checked_sub(1));
+        let index = usize::try_from(required).ok().and_then(|required| required.checked_sub(1));
         match index.and_then(|index| array.shape.get(index)) {
             Some(length) => Ok(Some(*length)),
             None => Err(invalid(format!(
-                "array dimension out of bounds [dim={wanted}, dims={}]",
+                "array dimension out of bounds [dim={required}, dims={}]",
                 array.shape.len()
             ))),
         }
@@ -226,11 +226,13 @@ fn matrix_product(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
-    let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Float64Type>(1)?);
+    let (input, required) = (Arrays::of(call, 0)?, call.primitive::<Float64Type>(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
-        let wanted = wanted.get(row);
-        let found = input.get(row)?.values.iter().position(|value| match wanted {
-            Some(wanted) => (value - wanted).abs() < crate::operator::comparison::DOUBLE_TOLERANCE,
+        let required = required.get(row);
+        let found = input.get(row)?.values.iter().position(|value| match required {
+            Some(required) => {
+                (value - required).abs() < crate::operator::comparison::DOUBLE_TOLERANCE
+            }
             None => value.is_nan(),
         });
         found.map(|index| index as i32 + 1)
@@ -238,21 +240,21 @@ fn position(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 fn insertion_point(call: &Call<'_>) -> Result<ArrayRef> {
-    let (input, wanted) = (Arrays::of(call, 0)?, call.primitive::<Float64Type>(1)?);
+    let (input, required) = (Arrays::of(call, 0)?, call.primitive::<Float64Type>(1)?);
     let ahead = match call.arguments.len() {
         3 => Some(call.array(2)?.0),
         _ => None,
     };
     let ahead = ahead.as_ref().and_then(|flags| flags.as_boolean_opt());
     Ok(build::<Int32Type>(call.rows, |row| {
-        let (values, wanted) = (input.get(row)?.values, wanted.get(row)?);
+        let (values, required) = (input.get(row)?.values, required.get(row)?);
         let ahead = ahead.is_some_and(|flags| flags.value(if flags.len() == 1 { 0 } else { row }));
         let falling = values.first() > values.last();
         let before = |value: &f64| match (falling, ahead) {
-            (false, false) => *value <= wanted,
-            (false, true) => *value < wanted,
-            (true, false) => *value >= wanted,
-            (true, true) => *value > wanted,
+            (false, false) => *value <= required,
+            (false, true) => *value < required,
+            (true, false) => *value >= required,
+            (true, true) => *value > required,
         };
         Some(values.partition_point(before) as i32 + 1)
     }))
@@ -273,12 +275,12 @@ fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option
         number if number.is_integer() || number.is_floating() => Some(0),
         _ => None,
     };
-    let most = types.clone().filter_map(dimensions).max().filter(|most| *most > 0)?;
+    let max = types.clone().filter_map(dimensions).max().filter(|max| *max > 0)?;
     let fits = |of: SqlType| match dimensions(of) {
-        Some(own) => own == most || own + 1 == most,
+        Some(own) => own == max || own + 1 == max,
         None => of == SqlType::Null,
     };
-    types.all(fits).then_some(most)
+    types.all(fits).then_some(max)
 }
 
 /// Resolves `array_cat(part, …)`, also written `||`, which concatenates arrays along their first
@@ -302,21 +304,21 @@ fn array_cat(name: &str, arguments: &[Argument]) -> Resolved {
 }
 
 fn joined(call: &Call<'_>, types: &[SqlType], dimensions: u8) -> Result<ArrayRef> {
-    enum Part {
+    enum Input {
         Number(crate::column::Primitives<Float64Type>),
         Arrays(Arrays),
     }
-    let part = |(index, of): (usize, &SqlType)| match of {
-        SqlType::DoubleArray(_) => Arrays::of(call, index).map(Part::Arrays),
-        _ => call.primitive::<Float64Type>(index).map(Part::Number),
+    let input = |(index, of): (usize, &SqlType)| match of {
+        SqlType::DoubleArray(_) => Arrays::of(call, index).map(Input::Arrays),
+        _ => call.primitive::<Float64Type>(index).map(Input::Number),
     };
-    let parts = types.iter().enumerate().map(part).collect::<Result<Vec<_>>>()?;
+    let inputs = types.iter().enumerate().map(input).collect::<Result<Vec<_>>>()?;
     build_arrays(call.rows, dimensions, |row, out| {
         let (mut length, mut inner, mut values) = (0, None::<Vec<i32>>, Vec::new());
-        for part in &parts {
-            let (added, shape, cells) = match part {
-                Part::Number(numbers) => (1, &[][..], vec![numbers.get(row).unwrap_or(f64::NAN)]),
-                Part::Arrays(arrays) => match arrays.get(row) {
+        for input in &inputs {
+            let (added, shape, cells) = match input {
+                Input::Number(numbers) => (1, &[][..], vec![numbers.get(row).unwrap_or(f64::NAN)]),
+                Input::Arrays(arrays) => match arrays.get(row) {
                     None => continue,
                     Some(array) if array.shape.len() == usize::from(dimensions) => {
                         (array.shape[0], &array.shape[1..], array.values.to_vec())
@@ -379,7 +381,7 @@ fn by_position(name: &'static str, arguments: &[Argument], combine: Combine) -> 
     Ok(resolved(name, Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-pub(crate) fn least(values: &[f64]) -> Option<f64> {
+pub(crate) fn min_of(values: &[f64]) -> Option<f64> {
     present(values).reduce(f64::min)
 }
 
@@ -402,9 +404,9 @@ fn level_two_price(target: f64, levels: impl Iterator<Item = (f64, f64)>) -> Opt
     let (mut left, mut cost) = (target, 0.0);
     for (size, price) in levels {
         // `min` would ignore a null size.
-        let taken = if size.is_nan() { size } else { left.min(size) };
-        cost += taken * price;
-        left -= taken;
+        let used = if size.is_nan() { size } else { left.min(size) };
+        cost += used * price;
+        left -= used;
         // A null size or price makes the cost NaN, which is null.
         if left <= 0.0 || left.is_nan() {
             return Some(cost / target);
@@ -535,8 +537,8 @@ fn build_rows(call: &Call<'_>, count: usize) -> Result<ArrayRef> {
                 Filler::Numbers(numbers) => values.fill(numbers.get(row).unwrap_or(f64::NAN)),
                 Filler::Arrays(arrays) => {
                     let source = arrays.get(row).map(|array| array.values).unwrap_or_default();
-                    let kept = source.len().min(length);
-                    values[..kept].copy_from_slice(&source[..kept]);
+                    let retained = source.len().min(length);
+                    values[..retained].copy_from_slice(&source[..retained]);
                 }
             }
         }
@@ -560,13 +562,13 @@ const fn same(
     takes: &'static [Param],
     body: fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>,
 ) -> Overload {
-    made(takes, Gives::SameAs(0), body)
+    per_call(takes, ResultType::SameAs(0), body)
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     number_of!("array_avg", mean, "mean of the elements"),
     number_of!("array_max", greatest, "greatest element"),
-    number_of!("array_min", least, "least element"),
+    number_of!("array_min", min_of, "least element"),
     number_of!("array_sum", total, "sum of the elements; null if there are none"),
     number_of!("array_stddev", |values| deviation(values, 1), "sample standard deviation"),
     number_of!("array_stddev_samp", |values| deviation(values, 1), "sample standard deviation"),
@@ -617,7 +619,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "dot_product",
-        &[made(&[Param::Array, Param::Array], Gives::Is(Double), dot_product)],
+        &[per_call(&[Param::Array, Param::Array], ResultType::Is(Double), dot_product)],
         "dot product of two arrays",
     ),
     pure("matmul", &[direct(&[Is(M), Is(M)], M, matrix_product)], "product of two matrices"),
@@ -636,7 +638,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     special(
         "array_elem_min",
-        |_, arguments| by_position("array_elem_min", arguments, least),
+        |_, arguments| by_position("array_elem_min", arguments, min_of),
         "minimum at each position",
     ),
     special(

@@ -60,8 +60,8 @@ pub fn resolve_index(
     let name: &'static str = "array_at";
     let mut types = vec![SqlType::Long; arguments.len()];
     types[0] = array;
-    let places: Vec<Selector> = selectors.clone();
-    let kernel: Kernel = Arc::new(move |call: &Call<'_>| select(call, &places, left));
+    let positions: Vec<Selector> = selectors.clone();
+    let kernel: Kernel = Arc::new(move |call: &Call<'_>| select(call, &positions, left));
     // The kernel's identity includes the selectors, in the same way as the types.
     let shape = Argument::constant(
         SqlType::String,
@@ -73,32 +73,32 @@ pub fn resolve_index(
 
 /// The selected range of one dimension.
 #[derive(Debug, Clone, Copy)]
-struct Taken {
+struct DimensionRange {
     first: usize,
     count: usize,
-    kept: bool,
+    keeps_dimension: bool,
 }
 
 fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef> {
     let input = Arrays::of(call, 0)?;
-    let places: Vec<Primitives<Int64Type>> = (1..call.arguments.len())
+    let positions: Vec<Primitives<Int64Type>> = (1..call.arguments.len())
         .map(|index| call.primitive::<Int64Type>(index))
         .collect::<Result<_>>()?;
     if left == 0 {
         return Ok(build::<Float64Type>(call.rows, |row| {
             let array = input.get(row)?;
-            let taken = taken(array.shape, selectors, &places, row)??;
-            let (_, values) = pick(array, &taken);
+            let ranges = selected_ranges(array.shape, selectors, &positions, row)??;
+            let (_, values) = pick(array, &ranges);
             values.first().copied()
         }));
     }
     build_arrays(call.rows, left, |row, out| {
-        let found = input
-            .get(row)
-            .and_then(|array| Some((array, taken(array.shape, selectors, &places, row)?)));
+        let found = input.get(row).and_then(|array| {
+            Some((array, selected_ranges(array.shape, selectors, &positions, row)?))
+        });
         match found {
-            Some((array, Some(taken))) => {
-                let (shape, values) = pick(array, &taken);
+            Some((array, Some(ranges))) => {
+                let (shape, values) = pick(array, &ranges);
                 out.push(&shape, values).map_err(failed)
             }
             // For a sub-array, a position out of range results in an empty array.
@@ -116,54 +116,66 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
 /// Returns the selected range in each dimension. Returns `None` if a position is null, and
 /// `Some(None)` if a position is out of range.
 #[expect(clippy::option_option, reason = "null and out of range differ for sub-arrays")]
-fn taken(
+fn selected_ranges(
     shape: &[i32],
     selectors: &[Selector],
-    places: &[Primitives<Int64Type>],
+    positions: &[Primitives<Int64Type>],
     row: usize,
-) -> Option<Option<Vec<Taken>>> {
-    let mut taken = Vec::with_capacity(shape.len());
-    let mut places = places.iter();
+) -> Option<Option<Vec<DimensionRange>>> {
+    let mut ranges = Vec::with_capacity(shape.len());
+    let mut positions = positions.iter();
     let mut inside = true;
     for (dimension, &length) in shape.iter().enumerate() {
         let length = i64::from(length);
         // Positions count from 1; negative positions count from the end.
-        let mut place = || {
-            let place = places.next()?.get(row)?;
-            Some(if place < 0 { length.saturating_add(place).saturating_add(1) } else { place })
+        let mut position = || {
+            let position = positions.next()?.get(row)?;
+            Some(if position < 0 {
+                length.saturating_add(position).saturating_add(1)
+            } else {
+                position
+            })
         };
-        let (first, end, kept) = match selectors.get(dimension) {
+        let (first, end, keeps) = match selectors.get(dimension) {
             None => (1, length + 1, true),
             Some(Selector::Item) => {
-                let item = place()?;
+                let item = position()?;
                 inside &= (1..=length).contains(&item);
                 (item, item.saturating_add(1), false)
             }
-            Some(Selector::From) => (place()?.max(1), length + 1, true),
-            Some(Selector::Range) => (place()?.max(1), place()?.min(length + 1), true),
+            Some(Selector::From) => (position()?.max(1), length + 1, true),
+            Some(Selector::Range) => (position()?.max(1), position()?.min(length + 1), true),
         };
         let count = end.saturating_sub(first).max(0) as usize;
-        taken.push(Taken { first: first.saturating_sub(1).max(0) as usize, count, kept });
+        ranges.push(DimensionRange {
+            first: first.saturating_sub(1).max(0) as usize,
+            count,
+            keeps_dimension: keeps,
+        });
     }
-    Some(inside.then_some(taken))
+    Some(inside.then_some(ranges))
 }
 
 /// Returns the shape and the selected elements in row-major order.
-fn pick(array: DoubleArray<'_>, taken: &[Taken]) -> (Vec<i32>, Vec<f64>) {
-    let shape = taken.iter().filter(|taken| taken.kept).map(|taken| taken.count as i32).collect();
-    let mut values = Vec::with_capacity(taken.iter().map(|taken| taken.count).product());
-    pick_into(array.shape, array.values, taken, &mut values);
+fn pick(array: DoubleArray<'_>, ranges: &[DimensionRange]) -> (Vec<i32>, Vec<f64>) {
+    let shape = ranges
+        .iter()
+        .filter(|range| range.keeps_dimension)
+        .map(|range| range.count as i32)
+        .collect();
+    let mut values = Vec::with_capacity(ranges.iter().map(|range| range.count).product());
+    pick_into(array.shape, array.values, ranges, &mut values);
     (shape, values)
 }
 
-fn pick_into(shape: &[i32], values: &[f64], taken: &[Taken], out: &mut Vec<f64>) {
-    let ([length, inner @ ..], [here, rest @ ..]) = (shape, taken) else { return };
+fn pick_into(shape: &[i32], values: &[f64], ranges: &[DimensionRange], out: &mut Vec<f64>) {
+    let ([length, inner @ ..], [here, rest @ ..]) = (shape, ranges) else { return };
     if here.count == 0 {
         return;
     }
     let step = values.len().checked_div(*length as usize).unwrap_or(0);
     let chosen = &values[here.first * step..(here.first + here.count) * step];
-    let whole = |(length, taken): (&i32, &Taken)| taken.count == *length as usize;
+    let whole = |(length, range): (&i32, &DimensionRange)| range.count == *length as usize;
     if inner.iter().zip(rest).all(whole) {
         out.extend_from_slice(chosen);
     } else if step > 0 {
@@ -182,7 +194,7 @@ pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
         strides.push(step);
         step *= length as usize;
     }
-    let place = |target: usize| {
+    let position = |target: usize| {
         let (mut rest, mut source) = (target, 0);
         for (&length, stride) in shape.iter().zip(&strides).rev() {
             source += rest % length as usize * stride;
@@ -190,7 +202,7 @@ pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
         }
         array.values[source]
     };
-    let values = (0..array.values.len()).map(place).collect();
+    let values = (0..array.values.len()).map(position).collect();
     (shape, values)
 }
 
@@ -201,8 +213,8 @@ pub(crate) fn combined(
     combine: impl Fn(&[f64]) -> Option<f64>,
 ) -> EngineResult<(Vec<i32>, Vec<f64>)> {
     let dimensions = arrays.first().map_or(0, |array| array.shape.len());
-    let longest = |dimension: usize| arrays.iter().map(|array| array.shape[dimension]).max();
-    let shape: Vec<i32> = (0..dimensions).map(|d| longest(d).unwrap_or(0)).collect();
+    let max = |dimension: usize| arrays.iter().map(|array| array.shape[dimension]).max();
+    let shape: Vec<i32> = (0..dimensions).map(|d| max(d).unwrap_or(0)).collect();
     let count = shape.iter().fold(1_usize, |all, &length| all.saturating_mul(length as usize));
     check_elements(count)?;
     let mut here = Vec::with_capacity(arrays.len());
@@ -219,11 +231,11 @@ pub(crate) fn combined(
 fn at(array: DoubleArray<'_>, shape: &[i32], target: usize) -> Option<f64> {
     let (mut rest, mut source, mut step) = (target, 0, 1);
     for (&outer, &own) in shape.iter().zip(array.shape).rev() {
-        let place = rest % outer as usize;
-        if place >= own as usize {
+        let position = rest % outer as usize;
+        if position >= own as usize {
             return None;
         }
-        source += place * step;
+        source += position * step;
         step *= own as usize;
         rest /= outer as usize;
     }
@@ -249,7 +261,7 @@ mod tests {
     fn selectors_return_subarrays() {
         let values: Vec<f64> = (0..12).map(f64::from).collect();
         let array = DoubleArray { shape: &[3, 4], values: &values };
-        let all = |first, count, kept| Taken { first, count, kept };
+        let all = |first, count, keeps| DimensionRange { first, count, keeps_dimension: keeps };
         let (shape, picked) = pick(array, &[all(1, 2, true), all(1, 2, true)]);
         assert_eq!((shape, picked), (vec![2, 2], vec![5.0, 6.0, 9.0, 10.0]));
         let (shape, picked) = pick(array, &[all(2, 1, false), all(0, 4, true)]);

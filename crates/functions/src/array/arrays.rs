@@ -46,7 +46,7 @@ impl Arrays {
 }
 
 /// Number of rows between two checks of the query's deadline and cancellation.
-const LOOK_ROWS: usize = 64;
+const ROWS_BETWEEN_CHECKS: usize = 64;
 
 /// Builds a column of arrays; `write` adds the array of each row.
 pub(crate) fn build_arrays(
@@ -57,7 +57,7 @@ pub(crate) fn build_arrays(
     let mut builder = DoubleArrayBuilder::new(dimensions);
     for row in 0..rows {
         write(row, &mut builder)?;
-        if row % LOOK_ROWS == LOOK_ROWS - 1 {
+        if row % ROWS_BETWEEN_CHECKS == ROWS_BETWEEN_CHECKS - 1 {
             account::check().map_err(failed)?;
         }
     }
@@ -261,11 +261,11 @@ fn with_number(
 /// dimension is missing or has length 1, it is repeated to the length of the other shape.
 fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
     let dimensions = left.len().max(right.len());
-    let length = |shape: &[i32], place: usize| {
-        (place + shape.len()).checked_sub(dimensions).map_or(1, |place| shape[place])
+    let length = |shape: &[i32], position: usize| {
+        (position + shape.len()).checked_sub(dimensions).map_or(1, |position| shape[position])
     };
     (0..dimensions)
-        .map(|place| match (length(left, place), length(right, place)) {
+        .map(|position| match (length(left, position), length(right, position)) {
             (a, b) if a == b => Some(a),
             (1, other) | (other, 1) => Some(other),
             _ => None,
@@ -275,23 +275,24 @@ fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
 
 /// Maps each position in an array with the shape `shape`, in row-major order, to a position in an
 /// array with the shape `own`.
-fn repeated_places(shape: &[i32], own: &[i32]) -> Vec<usize> {
-    let mut places = vec![0];
+fn repeated_positions(shape: &[i32], own: &[i32]) -> Vec<usize> {
+    let mut positions = vec![0];
     let mut stride = 1;
     // Proceeds from the innermost dimension outwards: each dimension repeats the dimensions inside
     // it.
     for distance in 1..=shape.len() {
         let length = shape[shape.len() - distance] as usize;
-        let own_length = own.len().checked_sub(distance).map_or(1, |place| own[place] as usize);
-        let inner = std::mem::take(&mut places);
+        let own_length =
+            own.len().checked_sub(distance).map_or(1, |position| own[position] as usize);
+        let inner = std::mem::take(&mut positions);
         let step = if own_length == 1 { 0 } else { stride };
-        places.reserve(length * inner.len());
+        positions.reserve(length * inner.len());
         for outer in 0..length {
-            places.extend(inner.iter().map(|place| place + outer * step));
+            positions.extend(inner.iter().map(|position| position + outer * step));
         }
         stride *= own_length;
     }
-    places
+    positions
 }
 
 fn element_wise(call: &Call<'_>, dimensions: u8, compute: fn(f64, f64) -> f64) -> Result<ArrayRef> {
@@ -310,9 +311,10 @@ fn element_wise(call: &Call<'_>, dimensions: u8, compute: fn(f64, f64) -> f64) -
         };
         let count = shape.iter().fold(1_usize, |count, &n| count.saturating_mul(n as usize));
         check_elements(count).map_err(failed)?;
-        let places =
-            repeated_places(&shape, a.shape).into_iter().zip(repeated_places(&shape, b.shape));
-        let values = places.map(|(x, y)| compute(a.values[x], b.values[y]));
+        let positions = repeated_positions(&shape, a.shape)
+            .into_iter()
+            .zip(repeated_positions(&shape, b.shape));
+        let values = positions.map(|(x, y)| compute(a.values[x], b.values[y]));
         out.push(&shape, values).map_err(failed)
     })
 }
@@ -351,8 +353,8 @@ mod tests {
         assert_eq!(broadcast(&[2, 1], &[3]), Some(vec![2, 3]));
         assert_eq!(broadcast(&[4, 1, 3], &[2, 1]), Some(vec![4, 2, 3]));
         assert_eq!(broadcast(&[2], &[3]), None);
-        assert_eq!(repeated_places(&[2, 3], &[3]), [0, 1, 2, 0, 1, 2]);
-        assert_eq!(repeated_places(&[2, 3], &[2, 1]), [0, 0, 0, 1, 1, 1]);
-        assert_eq!(repeated_places(&[2, 2], &[2, 2]), [0, 1, 2, 3]);
+        assert_eq!(repeated_positions(&[2, 3], &[3]), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(repeated_positions(&[2, 3], &[2, 1]), [0, 0, 0, 1, 1, 1]);
+        assert_eq!(repeated_positions(&[2, 2], &[2, 2]), [0, 1, 2, 3]);
     }
 }

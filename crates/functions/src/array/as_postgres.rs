@@ -33,7 +33,7 @@ pub fn array_order(array: Expr, dimensions: u8) -> Expr {
                 continue;
             };
             let bytes = (array.values.len() + array.shape.len()) * (size_of::<f64>() + 1);
-            account::room(bytes).map_err(stopped)?;
+            account::check_allocation(bytes).map_err(stopped)?;
             key.clear();
             write_key(&array, &mut key);
             builder.append_value(&key);
@@ -75,8 +75,10 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
                 for value in rounded.iter_mut().filter(|value| !value.is_nan()) {
                     *value = value.round_ties_even();
                     // 2^63 saturates to LONG's maximum, which no DOUBLE represents exactly.
-                    let whole = *value as i64;
-                    if whole as f64 != *value || !(low..=high).contains(&whole) || whole == i64::MAX
+                    let integer = *value as i64;
+                    if integer as f64 != *value
+                        || !(low..=high).contains(&integer)
+                        || integer == i64::MAX
                     {
                         let message =
                             format!("array element {value} is out of range {low} to {high}");
@@ -102,9 +104,9 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
 
 /// Writes a number, without a decimal point if it is whole.
 fn write_number(out: &mut Vec<u8>, value: f64) {
-    let whole = value as i64;
-    if whole as f64 == value && whole.unsigned_abs() < 1 << 53 {
-        number_text::write_i64(out, whole);
+    let integer = value as i64;
+    if integer as f64 == value && integer.unsigned_abs() < 1 << 53 {
+        number_text::write_i64(out, integer);
     } else {
         number_text::write_f64(out, value);
     }

@@ -7,15 +7,15 @@ use arrow::datatypes::Int32Type;
 use datafusion::common::Result;
 use tidemark_kernels::{append_views, view_len, view_of};
 use tidemark_types::{SqlType, account};
-use tidemark_vfs::{INLINE_BYTES, PIECE_TEXTS, text_column};
+use tidemark_vfs::{INLINE_BYTES, STRINGS_PER_CHUNK, text_column};
 
 use super::mode::CastMode;
 use super::shown::{symbol_texts, text};
 use crate::column::{Call, build_text, internal, stopped};
-use crate::text::together::{MAX_BYTES, buffers_of, reserve};
+use crate::text::vectorized::{MAX_BYTES, buffers_of, reserve};
 
 /// Maximum size in bytes of the rows that are concatenated in one step.
-const MAX_PIECE_BYTES: u64 = 4 << 20;
+const MAX_STEP_BYTES: u64 = 4 << 20;
 
 /// Returns the string that `||` and `concat` append for a null: the empty string for text, a word
 /// for numbers.
@@ -28,7 +28,7 @@ pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
 }
 
 /// One argument, converted to strings.
-struct Part {
+struct TextArgument {
     texts: StringViewArray,
     /// Index of each row's string; `None` if rows map to strings one to one.
     keys: Option<Int32Array>,
@@ -36,7 +36,7 @@ struct Part {
     null: &'static str,
 }
 
-impl Part {
+impl TextArgument {
     fn new(array: &ArrayRef, scalar: bool, from: SqlType) -> Result<Self> {
         let null = concatenated_null(from);
         if from == SqlType::Symbol && !scalar {
@@ -103,17 +103,17 @@ impl Part {
 
 /// Concatenates the arguments of each row with the semantics of `concat`.
 pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef> {
-    let parts = types.iter().enumerate().map(|(index, &from)| {
+    let arguments = types.iter().enumerate().map(|(index, &from)| {
         let (array, scalar) = call.array(index)?;
-        Part::new(&array, scalar, from)
+        TextArgument::new(&array, scalar, from)
     });
-    let parts = parts.collect::<Result<Vec<_>>>()?;
-    if let Some(texts) = by_views(&parts, call.rows)? {
+    let arguments = arguments.collect::<Result<Vec<_>>>()?;
+    if let Some(texts) = by_views(&arguments, call.rows)? {
         return Ok(texts);
     }
     build_text(call.rows, |row, out| {
-        for part in &parts {
-            out.push_str(part.get(row));
+        for argument in &arguments {
+            out.push_str(argument.get(row));
         }
         true
     })
@@ -122,25 +122,25 @@ pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef
 /// Like [`concatenate`], but processes 1,024 rows at a time and builds rows of short strings from
 /// their views alone. Returns `None` if the strings are so long that the size must be checked for
 /// each string.
-fn by_views(parts: &[Part], rows: usize) -> Result<Option<ArrayRef>> {
+fn by_views(arguments: &[TextArgument], rows: usize) -> Result<Option<ArrayRef>> {
     let mut views = vec![0; rows];
     let mut bytes: Vec<u8> = vec![];
-    for (piece, views) in views.chunks_mut(PIECE_TEXTS).enumerate() {
+    for (chunk, views) in views.chunks_mut(STRINGS_PER_CHUNK).enumerate() {
         account::check().map_err(stopped)?;
-        let first = piece * PIECE_TEXTS;
-        let longest = parts.iter().map(|part| part.append(first, views)).max().unwrap_or(0);
-        if longest <= INLINE_BYTES {
+        let first = chunk * STRINGS_PER_CHUNK;
+        let max = arguments.iter().map(|argument| argument.append(first, views)).max().unwrap_or(0);
+        if max <= INLINE_BYTES {
             continue;
         }
         let more: u64 = views.iter().map(|&view| view_len(view) as u64).sum();
-        if more > MAX_PIECE_BYTES || bytes.len() as u64 + more > MAX_BYTES as u64 {
+        if more > MAX_STEP_BYTES || bytes.len() as u64 + more > MAX_BYTES as u64 {
             return Ok(None);
         }
         reserve(&mut bytes, more as usize)?;
         for (row, view) in (first..).zip(views) {
             let start = bytes.len();
-            for part in parts {
-                bytes.extend_from_slice(part.get(row).as_bytes());
+            for argument in arguments {
+                bytes.extend_from_slice(argument.get(row).as_bytes());
             }
             *view = view_of(&bytes[start..], 0, start as u32);
             if bytes.len() - start <= INLINE_BYTES as usize {
@@ -166,13 +166,13 @@ mod tests {
         let mut rng = random();
         for round in 0..200 {
             let rows = [0, 1, 2, 500, 1_024, 2_500][round % 6];
-            let longest = [2, 5, 14][rng.random_range(0..3)];
+            let max = [2, 5, 14][rng.random_range(0..3)];
             let nulls = rng.random_bool(0.5);
             let other = rng.random_bool(0.3);
             let mut column = |different: u32| -> Vec<Option<String>> {
                 let text = |_| {
                     let number = rng.random_range(0..different);
-                    let len = number as usize % (longest + 1);
+                    let len = number as usize % (max + 1);
                     let letter = if other && number % 50 == 3 { "é" } else { "x" };
                     let text = format!("{number}{}", letter.repeat(len));
                     (!nulls || rng.random_bool(0.8)).then_some(text)

@@ -13,7 +13,7 @@ use tidemark_types::SqlType;
 use tidemark_types::timestamp::{TimestampUnit, iso_text};
 
 use super::mode::{CastMode, unit_of};
-use crate::column::{Lane, build, build_flags, canonical, internal, invalid};
+use crate::column::{SentinelType, build, build_flags, canonical, internal, invalid};
 use crate::resolve::inconvertible_value;
 
 /// Reads the column as 64-bit integers, in its own unit.
@@ -122,7 +122,7 @@ pub(super) fn from_integer(
     })
 }
 
-fn narrow<T: Lane>(source: &Int64Array, value: impl Fn(i64) -> T::Native) -> ArrayRef {
+fn narrow<T: SentinelType>(source: &Int64Array, value: impl Fn(i64) -> T::Native) -> ArrayRef {
     if source.null_count() > 0 && !T::NULLABLE {
         return build::<T>(source.len(), |row| {
             source.is_valid(row).then(|| value(source.value(row)))
@@ -144,8 +144,8 @@ fn rescale(
     {
         let value = inconvertible_value(&beyond.to_string(), from_type, to_type);
         let shown = iso_text(beyond, from);
-        let (least, greatest) = (iso_text(i64::MIN + 1, to), iso_text(i64::MAX, to));
-        return Err(invalid(format!("{value}: {shown} is out of range {least} to {greatest}")));
+        let (min, greatest) = (iso_text(i64::MIN + 1, to), iso_text(i64::MAX, to));
+        return Err(invalid(format!("{value}: {shown} is out of range {min} to {greatest}")));
     }
     let at =
         |row: usize| source.is_valid(row).then(|| from.convert(source.value(row), to)).flatten();

@@ -18,7 +18,9 @@ use tidemark_types::{SqlType, double_array};
 
 use super::mode::{CastMode, is_time};
 use crate::array::arrays::{build_arrays, failed};
-use crate::column::{Canonical, Lane, Texts, build, build_flags, internal, invalid, try_build};
+use crate::column::{
+    Canonical, SentinelType, Texts, build, build_flags, internal, invalid, try_build,
+};
 use crate::datetime::periods::refusal;
 use crate::resolve::inconvertible_value;
 use crate::text::parse;
@@ -138,7 +140,7 @@ fn bytes(texts: &StringViewArray) -> Result<ArrayRef> {
 
 /// Parses a column of strings. In strict mode, a malformed string is an error. IPv4 addresses are
 /// only compared for equality, so a malformed string is simply unequal.
-fn parse_column<T: Lane>(
+fn parse_column<T: SentinelType>(
     texts: &StringViewArray,
     to: SqlType,
     mode: CastMode,

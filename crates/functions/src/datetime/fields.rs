@@ -8,13 +8,13 @@ use datafusion::common::Result;
 use tidemark_types::calendar::{self, CivilDate, MICROS_PER_DAY};
 use tidemark_types::timestamp::TimestampUnit;
 
-use super::times::{Made, micros_of, ticks_of, times};
+use super::times::{KernelResult, micros_of, ticks_of, times};
 use crate::column::{Call, build};
 use crate::resolve::{Argument, ResolveError};
 use crate::signature::Bound;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum TimeField {
     Millennium,
     Century,
     Decade,
@@ -47,7 +47,7 @@ pub(super) enum Part {
 /// Days from the start of the Julian day count to 1970.
 const JULIAN_EPOCH_DAYS: i64 = 2_440_588;
 
-impl Part {
+impl TimeField {
     fn parse(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "millennium" | "millenniums" | "millennia" | "mil" | "mils" => Self::Millennium,
@@ -124,16 +124,16 @@ impl Part {
     /// the field's period ends, so that a nearby time is cheap.
     fn of_each(self, unit: TimestampUnit) -> impl FnMut(i64) -> i64 {
         let length = self.period() * unit.per_second();
-        let (mut start, mut known, mut part) = (0, 0, 0);
+        let (mut start, mut known, mut field) = (0, 0, 0);
         move |value| {
             if (value.wrapping_sub(start) as u64) < known {
-                return part;
+                return field;
             }
-            part = self.of(value, unit);
+            field = self.of(value, unit);
             if length > 0 {
                 (start, known) = (value.wrapping_sub(value.rem_euclid(length)), length as u64);
             }
-            part
+            field
         }
     }
 
@@ -176,49 +176,49 @@ impl Part {
     }
 }
 
-pub(super) fn part(call: &Call<'_>, index: usize, part: Part) -> Result<ArrayRef> {
+pub(super) fn time_field(call: &Call<'_>, index: usize, field: TimeField) -> Result<ArrayRef> {
     let (times, scalar, unit) = ticks_of(call, index)?;
-    let mut part_of = part.of_each(unit);
+    let mut part_of = field.of_each(unit);
     if scalar {
         let time = times.is_valid(0).then(|| part_of(times.value(0)) as i32);
         return Ok(build::<Int32Type>(call.rows, |_| time));
     }
-    let parts: Vec<i32> = times.values().iter().map(|&time| part_of(time) as i32).collect();
-    Ok(Arc::new(Int32Array::new(parts.into(), times.nulls().cloned())))
+    let values: Vec<i32> = times.values().iter().map(|&time| part_of(time) as i32).collect();
+    Ok(Arc::new(Int32Array::new(values.into(), times.nulls().cloned())))
 }
 
 /// Returns the requested field, whose name the binder passes as constant text.
-pub(super) fn part_asked(bound: &Bound<'_>) -> std::result::Result<Part, ResolveError> {
+pub(super) fn requested_field(bound: &Bound<'_>) -> std::result::Result<TimeField, ResolveError> {
     let name = bound.arguments[0].text().unwrap_or_default();
-    Part::parse(&name).ok_or_else(|| {
+    TimeField::parse(&name).ok_or_else(|| {
         let message = format!("unsupported timestamp part: {name}");
         ResolveError::InvalidArgument { index: 0, message }
     })
 }
 
 /// Returns the minimum and maximum value of the requested field.
-pub(super) fn range_asked(arguments: &[Argument]) -> Option<(i64, i64)> {
-    Part::parse(&arguments.first()?.text()?)?.range()
+pub(super) fn requested_range(arguments: &[Argument]) -> Option<(i64, i64)> {
+    TimeField::parse(&arguments.first()?.text()?)?.range()
 }
 
-/// Builds the kernel of `date_part(part, time)`. Seconds include their fraction.
-pub(super) fn date_part(bound: &Bound<'_>) -> Made {
-    let part_of = part_asked(bound)?;
+/// Builds the kernel of `date_part(time_field, time)`. Seconds include their fraction.
+pub(super) fn date_part(bound: &Bound<'_>) -> KernelResult {
+    let part_of = requested_field(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
         let mut of_each = part_of.of_each(unit);
         Ok(build::<Float64Type>(call.rows, |row| {
             let value = at(row)?;
             Some(match part_of {
-                Part::Second => {
+                TimeField::Second => {
                     part_of.of(value, unit) as f64
                         + (value.rem_euclid(unit.per_second()) as f64 / unit.per_second() as f64)
                 }
-                Part::MillisOfMinute => of_minute(value, unit, 1e3),
-                Part::MicrosOfMinute => of_minute(value, unit, 1e6),
-                Part::NanosOfMinute => of_minute(value, unit, 1e9),
-                Part::Epoch => value as f64 / unit.per_second() as f64,
-                Part::Julian => {
+                TimeField::MillisOfMinute => of_minute(value, unit, 1e3),
+                TimeField::MicrosOfMinute => of_minute(value, unit, 1e6),
+                TimeField::NanosOfMinute => of_minute(value, unit, 1e9),
+                TimeField::Epoch => value as f64 / unit.per_second() as f64,
+                TimeField::Julian => {
                     let of_day = micros_of(value, unit).rem_euclid(MICROS_PER_DAY);
                     part_of.of(value, unit) as f64 + of_day as f64 / MICROS_PER_DAY as f64
                 }
@@ -234,12 +234,12 @@ fn of_minute(value: i64, unit: TimestampUnit, per_second: f64) -> f64 {
     past as f64 * per_second / unit.per_second() as f64
 }
 
-/// Builds the kernel of `extract(part FROM time)`. With `long`, the result is a LONG.
-pub(super) fn extract(bound: &Bound<'_>, long: bool) -> Made {
-    let part_of = part_asked(bound)?;
+/// Builds the kernel of `extract(time_field FROM time)`. With `long`, the result is a LONG.
+pub(super) fn extract(bound: &Bound<'_>, long: bool) -> KernelResult {
+    let part_of = requested_field(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         if !long {
-            return part(call, 1, part_of);
+            return time_field(call, 1, part_of);
         }
         let (at, unit) = times(call, 1)?;
         let mut part_of = part_of.of_each(unit);
@@ -251,33 +251,33 @@ pub(super) fn extract(bound: &Bound<'_>, long: bool) -> Made {
 mod tests {
     use super::*;
 
-    const PARTS: [Part; 26] = [
-        Part::Millennium,
-        Part::Century,
-        Part::Decade,
-        Part::Year,
-        Part::IsoYear,
-        Part::Quarter,
-        Part::Month,
-        Part::Week,
-        Part::DayOfYear,
-        Part::DayOfWeek,
-        Part::IsoDayOfWeek,
-        Part::SundayFirst,
-        Part::Day,
-        Part::Hour,
-        Part::Minute,
-        Part::Second,
-        Part::MillisOfMinute,
-        Part::MicrosOfMinute,
-        Part::NanosOfMinute,
-        Part::Millis,
-        Part::Micros,
-        Part::Nanos,
-        Part::Epoch,
-        Part::Julian,
-        Part::Offset,
-        Part::DaysInMonth,
+    const FIELDS: [TimeField; 26] = [
+        TimeField::Millennium,
+        TimeField::Century,
+        TimeField::Decade,
+        TimeField::Year,
+        TimeField::IsoYear,
+        TimeField::Quarter,
+        TimeField::Month,
+        TimeField::Week,
+        TimeField::DayOfYear,
+        TimeField::DayOfWeek,
+        TimeField::IsoDayOfWeek,
+        TimeField::SundayFirst,
+        TimeField::Day,
+        TimeField::Hour,
+        TimeField::Minute,
+        TimeField::Second,
+        TimeField::MillisOfMinute,
+        TimeField::MicrosOfMinute,
+        TimeField::NanosOfMinute,
+        TimeField::Millis,
+        TimeField::Micros,
+        TimeField::Nanos,
+        TimeField::Epoch,
+        TimeField::Julian,
+        TimeField::Offset,
+        TimeField::DaysInMonth,
     ];
 
     /// Times in arbitrary order, many of them close together. Each cached field must equal the
@@ -303,13 +303,13 @@ mod tests {
                     time
                 })
                 .collect();
-            for part in PARTS {
-                let mut of_each = part.of_each(unit);
+            for field in FIELDS {
+                let mut of_each = field.of_each(unit);
                 for &time in &times {
-                    let alone = part.of(time, unit);
-                    assert_eq!(of_each(time), alone, "{part:?} of {time} {unit:?}");
-                    if let Some((least, greatest)) = part.range() {
-                        assert!((least..=greatest).contains(&alone), "{part:?} of {time}");
+                    let alone = field.of(time, unit);
+                    assert_eq!(of_each(time), alone, "{field:?} of {time} {unit:?}");
+                    if let Some((min, greatest)) = field.range() {
+                        assert!((min..=greatest).contains(&alone), "{field:?} of {time}");
                     }
                 }
             }

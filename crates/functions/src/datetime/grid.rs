@@ -9,7 +9,7 @@ use tidemark_types::duration::{add, fixed_nanos, unit_months};
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::zone::parse_shift;
 
-use super::times::{Made, build_times, micros_of, times};
+use super::times::{KernelResult, build_times, micros_of, times};
 use super::zones::zone_argument;
 use crate::column::Call;
 use crate::resolve::{Argument, ResolveError};
@@ -66,7 +66,7 @@ pub(super) fn step(bound: &Bound<'_>) -> Result<Step, ResolveError> {
     })
 }
 
-pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
+pub(super) fn timestamp_floor(bound: &Bound<'_>) -> KernelResult {
     let step = step(bound)?;
     let with_origin = bound.types.len() >= 3;
     let offset = match constant_text(bound, 3)? {
@@ -105,7 +105,7 @@ fn constant_text(bound: &Bound<'_>, index: usize) -> Result<Option<String>, Reso
     }
 }
 
-pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {
+pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> KernelResult {
     let step = step(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
@@ -125,7 +125,7 @@ pub(super) fn date(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build_times(call.rows, unit, |row| day.floor(at(row)?, None, unit)))
 }
 
-pub(super) fn date_trunc(bound: &Bound<'_>) -> Made {
+pub(super) fn date_trunc(bound: &Bound<'_>) -> KernelResult {
     if bound.arguments[0].constant.as_ref().is_some_and(ScalarValue::is_null) {
         return Ok(Arc::new(|call: &Call<'_>| {
             let (_, unit) = times(call, 1)?;

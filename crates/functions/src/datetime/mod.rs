@@ -2,9 +2,9 @@
 //! in microseconds.
 
 mod clocks;
+mod constructors;
 mod fields;
 mod grid;
-mod made;
 mod overlap;
 mod patterns;
 pub(crate) mod periods;
@@ -23,14 +23,14 @@ use tidemark_types::calendar::{CivilDate, is_leap_year};
 use tidemark_types::period::Period as Length;
 
 use self::clocks::{bound_of, clock_nanos, day_from_now, interval, sequence};
-use self::fields::{Part, date_part, extract, part, range_asked};
-use self::grid::{date, date_trunc, timestamp_ceil, timestamp_floor};
-use self::made::{
+use self::constructors::{
     length_to_char, make_date, make_timestamp, next_id, next_of_column, of_epoch, to_char,
 };
+use self::fields::{TimeField, date_part, extract, requested_range, time_field};
+use self::grid::{date, date_trunc, timestamp_ceil, timestamp_floor};
 use self::overlap::overlaps;
 use self::patterns::{from_day, from_str, to_str};
-use self::periods::{age, ahead, make_interval, mapped, parts_asked, time_bucket, truncated};
+use self::periods::{age, at_offset, make_interval, mapped, period_field, time_bucket, truncated};
 use self::shift::{dateadd, datediff, difference_type};
 use self::times::{Ns, Us, micros_of, times};
 use self::zones::in_zone;
@@ -38,7 +38,7 @@ use crate::column::{Call, build, build_flags};
 use crate::native::{Kernel, Native, call};
 use crate::number::pattern;
 use crate::signature::Param::{Is, Number, Text, Time};
-use crate::signature::{Function, Gives, Overload, direct, made, near, pure, volatile};
+use crate::signature::{Function, Overload, ResultType, bounded, direct, per_call, pure, volatile};
 
 /// Converts microseconds to nanoseconds. Values out of range saturate, which preserves the order of
 /// timestamps.
@@ -46,8 +46,8 @@ use crate::signature::{Function, Gives, Overload, direct, made, near, pure, vola
 pub fn in_nanoseconds(micros: Expr) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let (at, _) = times(call, 0)?;
-        let least = i64::MIN + 1;
-        Ok(build::<Ns>(call.rows, |row| at(row).map(|at| at.saturating_mul(1_000).max(least))))
+        let min = i64::MIN + 1;
+        Ok(build::<Ns>(call.rows, |row| at(row).map(|at| at.saturating_mul(1_000).max(min))))
     });
     let native = Native::new(
         "in_nanoseconds",
@@ -65,12 +65,16 @@ const TIME: &[crate::signature::Param] = &[Time];
 /// Returns a signature whose first argument is a PERIOD and whose second argument contains the
 /// times.
 const fn steps(takes: &'static [crate::signature::Param]) -> Overload {
-    made(takes, Gives::SameAs(1), |_| Ok(Arc::new(time_bucket)))
+    per_call(takes, ResultType::SameAs(1), |_| Ok(Arc::new(time_bucket)))
 }
 
 macro_rules! field {
-    ($name:literal, $part:expr, $summary:literal) => {
-        pure($name, &[near(TIME, Int, |_| $part.range(), |call| part(call, 0, $part))], $summary)
+    ($name:literal, $field:expr, $summary:literal) => {
+        pure(
+            $name,
+            &[bounded(TIME, Int, |_| $field.range(), |call| time_field(call, 0, $field))],
+            $summary,
+        )
     };
 }
 
@@ -105,26 +109,30 @@ macro_rules! day {
 }
 
 const FLOOR: &[Overload] = &[
-    made(&[Text, Time], Gives::SameAs(1), timestamp_floor),
-    made(&[Text, Time, Time], Gives::SameAs(1), timestamp_floor),
-    made(&[Text, Time, Time, Text], Gives::SameAs(1), timestamp_floor),
-    made(&[Text, Time, Time, Text, Text], Gives::SameAs(1), timestamp_floor),
+    per_call(&[Text, Time], ResultType::SameAs(1), timestamp_floor),
+    per_call(&[Text, Time, Time], ResultType::SameAs(1), timestamp_floor),
+    per_call(&[Text, Time, Time, Text], ResultType::SameAs(1), timestamp_floor),
+    per_call(&[Text, Time, Time, Text, Text], ResultType::SameAs(1), timestamp_floor),
 ];
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    field!("year", Part::Year, "year"),
-    field!("month", Part::Month, "month, 1 to 12"),
-    field!("day", Part::Day, "day of the month, 1 to 31"),
-    field!("hour", Part::Hour, "hour, 0 to 23"),
-    field!("minute", Part::Minute, "minute, 0 to 59"),
-    field!("second", Part::Second, "second, 0 to 59"),
-    field!("millis", Part::Millis, "milliseconds of the second, 0 to 999"),
-    field!("micros", Part::Micros, "microseconds of the millisecond, 0 to 999"),
-    field!("nanos", Part::Nanos, "nanoseconds of the microsecond, 0 to 999"),
-    field!("day_of_week", Part::IsoDayOfWeek, "weekday, 1 (Monday) to 7 (Sunday)"),
-    field!("day_of_week_sunday_first", Part::SundayFirst, "weekday, 1 (Sunday) to 7 (Saturday)"),
-    field!("days_in_month", Part::DaysInMonth, "number of days in the month"),
-    field!("week_of_year", Part::Week, "ISO week number"),
+    field!("year", TimeField::Year, "year"),
+    field!("month", TimeField::Month, "month, 1 to 12"),
+    field!("day", TimeField::Day, "day of the month, 1 to 31"),
+    field!("hour", TimeField::Hour, "hour, 0 to 23"),
+    field!("minute", TimeField::Minute, "minute, 0 to 59"),
+    field!("second", TimeField::Second, "second, 0 to 59"),
+    field!("millis", TimeField::Millis, "milliseconds of the second, 0 to 999"),
+    field!("micros", TimeField::Micros, "microseconds of the millisecond, 0 to 999"),
+    field!("nanos", TimeField::Nanos, "nanoseconds of the microsecond, 0 to 999"),
+    field!("day_of_week", TimeField::IsoDayOfWeek, "weekday, 1 (Monday) to 7 (Sunday)"),
+    field!(
+        "day_of_week_sunday_first",
+        TimeField::SundayFirst,
+        "weekday, 1 (Sunday) to 7 (Saturday)"
+    ),
+    field!("days_in_month", TimeField::DaysInMonth, "number of days in the month"),
+    field!("week_of_year", TimeField::Week, "ISO week number"),
     pure(
         "is_leap_year",
         &[direct(TIME, Boolean, |call| {
@@ -149,24 +157,26 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "extract",
         &[
-            made(&[Text, Time], Gives::Near(Int, range_asked), |bound| extract(bound, false)),
-            made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
+            per_call(&[Text, Time], ResultType::Bounded(Int, requested_range), |bound| {
+                extract(bound, false)
+            }),
+            per_call(&[Text, Is(Period)], ResultType::Is(Double), period_field),
         ],
         "field of a timestamp or period: extract(field FROM value)",
     ),
     pure(
         "extract_epoch",
         &[
-            made(&[Text, Time], Gives::Is(Long), |bound| extract(bound, true)),
-            made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
+            per_call(&[Text, Time], ResultType::Is(Long), |bound| extract(bound, true)),
+            per_call(&[Text, Is(Period)], ResultType::Is(Double), period_field),
         ],
         "fields of extract that need a LONG: epoch",
     ),
     pure(
         "date_part",
         &[
-            made(&[Text, Time], Gives::Is(Double), date_part),
-            made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
+            per_call(&[Text, Time], ResultType::Is(Double), date_part),
+            per_call(&[Text, Is(Period)], ResultType::Is(Double), period_field),
         ],
         "field of a timestamp or period as DOUBLE, like extract",
     ),
@@ -233,9 +243,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "to_char",
         &[
-            made(&[Time, Text], Gives::Is(String), to_char),
-            made(&[Is(Period), Text], Gives::Is(String), length_to_char),
-            made(&[Number, Text], Gives::Is(String), pattern::to_char),
+            per_call(&[Time, Text], ResultType::Is(String), to_char),
+            per_call(&[Is(Period), Text], ResultType::Is(String), length_to_char),
+            per_call(&[Number, Text], ResultType::Is(String), pattern::to_char),
         ],
         "formats a value by a PostgreSQL pattern such as 'YYYY-MM-DD HH24:MI' or '9,999.00'",
     ),
@@ -248,81 +258,89 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "dateadd",
         &[
-            made(&[Text, Is(Long), Time], Gives::SameAs(2), dateadd),
-            made(&[Text, Is(Long), Time, Text], Gives::SameAs(2), dateadd),
+            per_call(&[Text, Is(Long), Time], ResultType::SameAs(2), dateadd),
+            per_call(&[Text, Is(Long), Time, Text], ResultType::SameAs(2), dateadd),
         ],
         "adds n units to a timestamp, in local time if a time zone is given",
     ),
     pure(
         "datediff",
-        &[made(&[Text, Time, Time], Gives::Decided(Long, difference_type), datediff)],
+        &[per_call(&[Text, Time, Time], ResultType::Decided(Long, difference_type), datediff)],
         "number of complete units between two timestamps; null for an unknown unit",
     ),
     pure(
         "date_trunc",
         &[
-            made(&[Text, Time], Gives::SameAs(1), date_trunc),
-            made(&[Text, Is(Period)], Gives::Is(Period), truncated),
+            per_call(&[Text, Time], ResultType::SameAs(1), date_trunc),
+            per_call(&[Text, Is(Period)], ResultType::Is(Period), truncated),
         ],
         "truncates a timestamp or period to a unit",
     ),
-    pure("date", &[made(&[Time], Gives::SameAs(0), |_| Ok(Arc::new(date)))], "start of the day"),
+    pure(
+        "date",
+        &[per_call(&[Time], ResultType::SameAs(0), |_| Ok(Arc::new(date)))],
+        "start of the day",
+    ),
     pure("timestamp_floor", FLOOR, "start of the interval, counted from 1970 or an origin"),
     pure(
         "timestamp_ceil",
-        &[made(&[Text, Time], Gives::SameAs(1), timestamp_ceil)],
+        &[per_call(&[Text, Time], ResultType::SameAs(1), timestamp_ceil)],
         "start of the next interval",
     ),
     pure(
         "timezone",
         &[
-            made(&[Text, Time], Gives::SameAs(1), |b| in_zone(b, (1, 0), false)),
-            made(&[Is(Period), Time], Gives::SameAs(1), |_| Ok(Arc::new(ahead))),
+            per_call(&[Text, Time], ResultType::SameAs(1), |b| in_zone(b, (1, 0), false)),
+            per_call(&[Is(Period), Time], ResultType::SameAs(1), |_| Ok(Arc::new(at_offset))),
         ],
         "converts UTC to local time of a time zone; also written `time AT TIME ZONE zone`",
     ),
     pure(
         "to_timezone",
-        &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, (0, 1), false))],
+        &[per_call(&[Time, Text], ResultType::SameAs(0), |b| in_zone(b, (0, 1), false))],
         "converts UTC to local time of a time zone",
     ),
     pure(
         "to_utc",
-        &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, (0, 1), true))],
+        &[per_call(&[Time, Text], ResultType::SameAs(0), |b| in_zone(b, (0, 1), true))],
         "converts local time of a time zone to UTC",
     ),
     pure(
         "to_str",
         &[
-            made(&[Is(Date), Text], Gives::Is(String), to_str),
-            made(&[Is(Timestamp), Text], Gives::Is(String), to_str),
-            made(&[Is(TimestampNs), Text], Gives::Is(String), to_str),
+            per_call(&[Is(Date), Text], ResultType::Is(String), to_str),
+            per_call(&[Is(Timestamp), Text], ResultType::Is(String), to_str),
+            per_call(&[Is(TimestampNs), Text], ResultType::Is(String), to_str),
         ],
         "formats a timestamp by a pattern",
     ),
     pure(
         "to_timestamp",
         &[
-            made(&[Text], Gives::Is(Timestamp), from_str),
-            made(&[Text, Text], Gives::Is(Timestamp), from_str),
-            made(&[Is(Double)], Gives::Is(Timestamp), of_epoch),
+            per_call(&[Text], ResultType::Is(Timestamp), from_str),
+            per_call(&[Text, Text], ResultType::Is(Timestamp), from_str),
+            per_call(&[Is(Double)], ResultType::Is(Timestamp), of_epoch),
         ],
         "parses a TIMESTAMP by a pattern, null if it does not match; or converts epoch seconds",
     ),
     pure(
         "to_timestamp_ns",
         &[
-            made(&[Text], Gives::Is(TimestampNs), from_str),
-            made(&[Text, Text], Gives::Is(TimestampNs), from_str),
+            per_call(&[Text], ResultType::Is(TimestampNs), from_str),
+            per_call(&[Text, Text], ResultType::Is(TimestampNs), from_str),
         ],
         "parses a TIMESTAMP_NS by a pattern",
     ),
     pure(
         "to_date",
-        &[made(&[Text, Text], Gives::Is(Date), from_str)],
+        &[per_call(&[Text, Text], ResultType::Is(Date), from_str)],
         "parses a DATE by a pattern",
     ),
-    pure("to_pg_date", &[made(&[Text], Gives::Is(Date), from_day)], "parses a DATE, yyyy-MM-dd"),
+    pure(
+        "to_pg_date",
+        &[per_call(&[Text], ResultType::Is(Date), from_day)],
+        "parses a DATE, yyyy-MM-dd",
+    ),
     clock!("now", Timestamp, Us, 1_000, Volatility::Stable, "current time, fixed per statement"),
     clock!(
         "now_ns",
@@ -377,7 +395,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     volatile(
         "timestamp_sequence",
-        &[made(&[Time, Is(Long)], Gives::SameAs(0), |_| {
+        &[per_call(&[Time, Is(Long)], ResultType::SameAs(0), |_| {
             let elapsed = Mutex::new(0);
             Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
         })],
@@ -385,7 +403,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     volatile(
         "timestamp_sequence_ns",
-        &[made(&[Is(TimestampNs), Is(Long)], Gives::Is(TimestampNs), |_| {
+        &[per_call(&[Is(TimestampNs), Is(Long)], ResultType::Is(TimestampNs), |_| {
             let elapsed = Mutex::new(0);
             Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
         })],

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::timestamp_pattern::TimestampPattern;
 
-use super::times::{Made, times, try_build_times};
+use super::times::{KernelResult, times, try_build_times};
 use crate::cast::unit_of;
 use crate::column::{Call, stopped, try_build_text};
 use crate::resolve::{Argument, ResolveError};
@@ -22,7 +22,7 @@ fn pattern_of(bound: &Bound<'_>) -> Result<Option<TimestampPattern>, ResolveErro
         .map_err(|error| ResolveError::InvalidArgument { index: PATTERN, message: error.message })
 }
 
-pub(super) fn to_str(bound: &Bound<'_>) -> Made {
+pub(super) fn to_str(bound: &Bound<'_>) -> KernelResult {
     let known = pattern_of(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 0)?;
@@ -46,7 +46,7 @@ pub(super) fn to_str(bound: &Bound<'_>) -> Made {
 }
 
 /// Parses a day such as `2026-11-21` as DATE; null for any other string.
-pub(super) fn from_day(_: &Bound<'_>) -> Made {
+pub(super) fn from_day(_: &Bound<'_>) -> KernelResult {
     let pattern = TimestampPattern::compile("yyyy-MM-dd")
         .map_err(|error| ResolveError::InvalidArgument { index: 0, message: error.message })?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -59,7 +59,7 @@ pub(super) fn from_day(_: &Bound<'_>) -> Made {
 
 /// Builds the kernel that parses strings with a pattern, or as ISO timestamps when there is no
 /// pattern.
-pub(super) fn from_str(bound: &Bound<'_>) -> Made {
+pub(super) fn from_str(bound: &Bound<'_>) -> KernelResult {
     let known = pattern_of(bound)?;
     let iso = bound.types.len() == 1;
     let unit = unit_of(bound.returns).unwrap_or(TimestampUnit::Micros);

@@ -14,8 +14,8 @@ use tidemark_types::calendar::{
 use tidemark_types::period::Period;
 use tidemark_types::timestamp::TimestampUnit;
 
-use super::fields::{Part, part_asked};
-use super::times::{Made, Us, micros_of, times, try_build_times};
+use super::fields::{TimeField, requested_field};
+use super::times::{KernelResult, Us, micros_of, times, try_build_times};
 use crate::column::{Call, build, invalid};
 use crate::native::{Kernel, Native, call};
 use crate::operator::infix::{function_name, operator};
@@ -156,20 +156,20 @@ pub fn period_order(period: Expr) -> Expr {
 }
 
 /// A component of a period and its name.
-type LengthPart = (&'static str, fn(Period) -> i64);
+type Component = (&'static str, fn(Period) -> i64);
 
 /// Returns the months, days and microseconds of a period, each a LONG that can be summed.
 #[must_use]
-pub fn period_parts(period: &Expr) -> [Expr; 3] {
-    let parts: [LengthPart; 3] = [
+pub fn period_components(period: &Expr) -> [Expr; 3] {
+    let components: [Component; 3] = [
         ("months", |length| length.months.into()),
         ("days", |length| length.days.into()),
         ("micros", |length| length.micros),
     ];
-    parts.map(|(name, part)| {
+    components.map(|(name, component)| {
         let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
             let lengths = periods(call, 0)?;
-            Ok(build::<Int64Type>(call.rows, |row| lengths(row).map(part)))
+            Ok(build::<Int64Type>(call.rows, |row| lengths(row).map(component)))
         });
         let types = (vec![SqlType::Period], SqlType::Long);
         let function =
@@ -180,7 +180,7 @@ pub fn period_parts(period: &Expr) -> [Expr; 3] {
 
 /// Builds a period from months, days and microseconds.
 #[must_use]
-pub fn period_of_parts(parts: Vec<Expr>) -> Expr {
+pub fn period_of_components(components: Vec<Expr>) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let (months, days) = (call.primitive::<Int64Type>(0)?, call.primitive::<Int64Type>(1)?);
         let micros = call.primitive::<Int64Type>(2)?;
@@ -194,7 +194,7 @@ pub fn period_of_parts(parts: Vec<Expr>) -> Expr {
     let types = (vec![SqlType::Long; 3], SqlType::Period);
     let function =
         Native::udf("period_of_parts", String::new(), types, Volatility::Immutable, kernel);
-    call(&function, parts)
+    call(&function, components)
 }
 
 /// Computes `make_interval(years, months, weeks, days, hours, minutes, seconds)`.
@@ -206,9 +206,9 @@ pub(super) fn make_interval(call: &Call<'_>) -> Result<ArrayRef> {
         let fields: Option<Vec<i32>> = whole.iter().map(|field| field.get(row)).collect();
         let (fields, seconds) = fields.zip(seconds.get(row))?;
         let [years, months, weeks, days, hours, minutes] = fields[..] else { return None };
-        let parts =
+        let components =
             format!("{years} y {months} mon {weeks} w {days} d {hours} h {minutes} m {seconds} s");
-        Some(Period::parse(&parts))
+        Some(Period::parse(&components))
     })
 }
 
@@ -231,25 +231,25 @@ pub(super) fn age(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// Returns a field of a period as DOUBLE; `None` for fields that only times have.
-fn part_of(period: Period, part: Part) -> Option<f64> {
+fn field_of(period: Period, field: TimeField) -> Option<f64> {
     let Period { months, days, micros } = period;
     let seconds = (micros % MICROS_PER_MINUTE) as f64 / MICROS_PER_SECOND as f64;
-    Some(match part {
-        Part::Millennium => f64::from(months / 12_000),
-        Part::Century => f64::from(months / 1_200),
-        Part::Decade => f64::from(months / 120),
-        Part::Year => f64::from(months / 12),
-        Part::Quarter => f64::from(months % 12 / 3 + 1),
-        Part::Month => f64::from(months % 12),
-        Part::Day => f64::from(days),
-        Part::Hour => (micros / MICROS_PER_HOUR) as f64,
-        Part::Minute => (micros % MICROS_PER_HOUR / MICROS_PER_MINUTE) as f64,
-        Part::Second => seconds,
-        Part::MillisOfMinute => seconds * 1e3,
-        Part::MicrosOfMinute => seconds * 1e6,
-        Part::NanosOfMinute => seconds * 1e9,
+    Some(match field {
+        TimeField::Millennium => f64::from(months / 12_000),
+        TimeField::Century => f64::from(months / 1_200),
+        TimeField::Decade => f64::from(months / 120),
+        TimeField::Year => f64::from(months / 12),
+        TimeField::Quarter => f64::from(months % 12 / 3 + 1),
+        TimeField::Month => f64::from(months % 12),
+        TimeField::Day => f64::from(days),
+        TimeField::Hour => (micros / MICROS_PER_HOUR) as f64,
+        TimeField::Minute => (micros % MICROS_PER_HOUR / MICROS_PER_MINUTE) as f64,
+        TimeField::Second => seconds,
+        TimeField::MillisOfMinute => seconds * 1e3,
+        TimeField::MicrosOfMinute => seconds * 1e6,
+        TimeField::NanosOfMinute => seconds * 1e9,
         // As in PostgreSQL, a year has 365.25 days here.
-        Part::Epoch => {
+        TimeField::Epoch => {
             let whole_days =
                 f64::from(months / 12) * 365.25 + f64::from(months % 12) * 30.0 + f64::from(days);
             whole_days * 86_400.0 + micros as f64 / MICROS_PER_SECOND as f64
@@ -259,56 +259,56 @@ fn part_of(period: Period, part: Part) -> Option<f64> {
 }
 
 /// Builds the kernel of `date_part(part, period)` and `extract(part FROM period)`.
-pub(super) fn parts_asked(bound: &Bound<'_>) -> Made {
-    let part = part_asked(bound)?;
-    if part_of(Period::default(), part).is_none() {
+pub(super) fn period_field(bound: &Bound<'_>) -> KernelResult {
+    let field = requested_field(bound)?;
+    if field_of(Period::default(), field).is_none() {
         let name = bound.arguments[0].text().unwrap_or_default();
         let message = format!("an interval has no field {name}");
         return Err(ResolveError::InvalidArgument { index: 0, message });
     }
     Ok(Arc::new(move |call: &Call<'_>| {
         let lengths = periods(call, 1)?;
-        Ok(build::<Float64Type>(call.rows, |row| part_of(lengths(row)?, part)))
+        Ok(build::<Float64Type>(call.rows, |row| field_of(lengths(row)?, field)))
     }))
 }
 
 /// Builds the kernel of `date_trunc(part, period)`, which clears all fields smaller than `part`.
-pub(super) fn truncated(bound: &Bound<'_>) -> Made {
-    let part = part_asked(bound)?;
-    if cut(Period::default(), part).is_none() {
+pub(super) fn truncated(bound: &Bound<'_>) -> KernelResult {
+    let field = requested_field(bound)?;
+    if cut(Period::default(), field).is_none() {
         let name = bound.arguments[0].text().unwrap_or_default();
         let message = format!("an interval has no field {name}");
         return Err(ResolveError::InvalidArgument { index: 0, message });
     }
     Ok(Arc::new(move |call: &Call<'_>| {
         let lengths = periods(call, 1)?;
-        build_periods(call.rows, |row| lengths(row).map(|length| cut(length, part)))
+        build_periods(call.rows, |row| lengths(row).map(|length| cut(length, field)))
     }))
 }
 
-fn cut(length: Period, part: Part) -> Option<Period> {
+fn cut(length: Period, field: TimeField) -> Option<Period> {
     let Period { months, days, micros } = length;
     let whole_months = |of: i32| Period { months: months / of * of, ..Period::default() };
     let whole_micros = |of: i64| Period { micros: micros / of * of, ..length };
-    Some(match part {
-        Part::Millennium => whole_months(12_000),
-        Part::Century => whole_months(1_200),
-        Part::Decade => whole_months(120),
-        Part::Year => whole_months(12),
-        Part::Quarter => whole_months(3),
-        Part::Month => whole_months(1),
-        Part::Day => Period { months, days, micros: 0 },
-        Part::Hour => whole_micros(MICROS_PER_HOUR),
-        Part::Minute => whole_micros(MICROS_PER_MINUTE),
-        Part::Second => whole_micros(MICROS_PER_SECOND),
-        Part::MillisOfMinute => whole_micros(1_000),
-        Part::MicrosOfMinute => length,
+    Some(match field {
+        TimeField::Millennium => whole_months(12_000),
+        TimeField::Century => whole_months(1_200),
+        TimeField::Decade => whole_months(120),
+        TimeField::Year => whole_months(12),
+        TimeField::Quarter => whole_months(3),
+        TimeField::Month => whole_months(1),
+        TimeField::Day => Period { months, days, micros: 0 },
+        TimeField::Hour => whole_micros(MICROS_PER_HOUR),
+        TimeField::Minute => whole_micros(MICROS_PER_MINUTE),
+        TimeField::Second => whole_micros(MICROS_PER_SECOND),
+        TimeField::MillisOfMinute => whole_micros(1_000),
+        TimeField::MicrosOfMinute => length,
         _ => return None,
     })
 }
 
 /// Computes `time AT TIME ZONE period`, the local time at this offset from UTC.
-pub(super) fn ahead(call: &Call<'_>) -> Result<ArrayRef> {
+pub(super) fn at_offset(call: &Call<'_>) -> Result<ArrayRef> {
     let lengths = periods(call, 0)?;
     let (at, unit) = times(call, 1)?;
     try_build_times(call.rows, unit, |row| {

@@ -10,7 +10,7 @@ use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY};
 use tidemark_types::duration::{add, fixed_nanos, unit_months};
 use tidemark_types::timestamp::TimestampUnit;
 
-use super::times::{Made, build_times, micros_of, times};
+use super::times::{KernelResult, build_times, micros_of, times};
 use super::zones::{Zones, zone_argument};
 use crate::column::{Call, Texts, build};
 use crate::resolve::{Argument, ResolveError, types_of};
@@ -55,7 +55,7 @@ fn letter_at(letters: &Texts, known: Option<char>, row: usize) -> Option<char> {
     known.or_else(|| letters.get(row)?.chars().next().filter(|letter| is_unit(*letter)))
 }
 
-pub(super) fn dateadd(bound: &Bound<'_>) -> Made {
+pub(super) fn dateadd(bound: &Bound<'_>) -> KernelResult {
     if bound.arguments[0].text().is_some_and(|unit| unit.chars().count() > 1) {
         let types = types_of(bound.arguments);
         return Err(ResolveError::NoOverload { name: "dateadd".into(), types });
@@ -124,7 +124,7 @@ pub(super) fn difference_type(types: &[SqlType], arguments: &[Argument]) -> SqlT
     }
 }
 
-pub(super) fn datediff(bound: &Bound<'_>) -> Made {
+pub(super) fn datediff(bound: &Bound<'_>) -> KernelResult {
     let letter = match known_unit(&bound.arguments[0]) {
         KnownUnit::Invalid => {
             let null = bound.returns.arrow_type();

@@ -16,7 +16,7 @@ use crate::column::{Call, build, internal, invalid, try_build};
 use crate::native::{Kernel, Native, call};
 use crate::resolve::ResolveError;
 
-pub(super) type Made = std::result::Result<Kernel, ResolveError>;
+pub(super) type KernelResult = std::result::Result<Kernel, ResolveError>;
 pub(super) type Us = TimestampMicrosecondType;
 pub(super) type Ns = TimestampNanosecondType;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use tidemark_types::zone::Zone;
 
-use super::times::{Made, build_times, times};
+use super::times::{KernelResult, build_times, times};
 use crate::column::{Call, Texts, invalid};
 use crate::resolve::{Argument, ResolveError};
 use crate::signature::Bound;
@@ -50,8 +50,8 @@ impl Zones {
 
 /// Converts between UTC and local time in a zone. `arguments` contains the argument indexes of the
 /// time and of the zone.
-pub(super) fn in_zone(bound: &Bound<'_>, places: (usize, usize), to_utc: bool) -> Made {
-    let (time, zone) = places;
+pub(super) fn in_zone(bound: &Bound<'_>, arguments: (usize, usize), to_utc: bool) -> KernelResult {
+    let (time, zone) = arguments;
     let known = zone_argument(bound, zone)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, time)?;

@@ -51,7 +51,7 @@ fn read(arguments: &[Argument], is_name: fn(usize) -> bool) -> (Vec<SqlType>, Ve
     (types, arguments.iter().map(|argument| argument.json).collect())
 }
 
-fn made(
+fn json_function(
     name: &'static str,
     arguments: &[Argument],
     (types, json): (Vec<SqlType>, Vec<bool>),
@@ -130,7 +130,7 @@ fn object(name: &'static str, style: Style, arguments: &[Argument]) -> Resolved 
         Style::Binary => (", ", ": "),
     };
     let read = read(arguments, |index| index % 2 == 0);
-    Ok(made(name, arguments, read, move |columns, row, text| {
+    Ok(json_function(name, arguments, read, move |columns, row, text| {
         text.push('{');
         for (place, (index, name)) in columns.pairs(row, style)?.into_iter().enumerate() {
             text.push_str(if place == 0 { "" } else { comma });
@@ -147,7 +147,7 @@ fn array(name: &'static str, arguments: &[Argument]) -> Resolved {
     if arguments.is_empty() {
         return Err(ResolveError::NoArguments { name: name.into() });
     }
-    Ok(made(name, arguments, read(arguments, |_| false), |columns, row, text| {
+    Ok(json_function(name, arguments, read(arguments, |_| false), |columns, row, text| {
         text.push('[');
         for index in 0..columns.cells.len() {
             text.push_str(if index == 0 { "" } else { ", " });
@@ -164,7 +164,7 @@ fn value(name: &'static str, is_item: bool, arguments: &[Argument]) -> Resolved 
     if arguments.len() != 1 {
         return Err(mismatch(name, std::iter::once(1), arguments));
     }
-    Ok(made(name, arguments, read(arguments, |_| false), move |columns, row, text| {
+    Ok(json_function(name, arguments, read(arguments, |_| false), move |columns, row, text| {
         if columns.is_null(0, row) && !is_item {
             return Ok(false);
         }
@@ -180,7 +180,7 @@ fn list(arguments: &[Argument]) -> Resolved {
         return Err(mismatch(name, std::iter::once(1), arguments));
     }
     let read = (vec![SqlType::String], vec![true]);
-    Ok(made(name, arguments, read, |columns, row, text| {
+    Ok(json_function(name, arguments, read, |columns, row, text| {
         if columns.is_null(0, row) {
             return Ok(false);
         }

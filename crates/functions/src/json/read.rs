@@ -28,7 +28,7 @@ const MAX_DEPTH: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Name(String),
-    Place(usize),
+    Index(usize),
 }
 
 /// Parses `$.name[2].other`, where `$` is optional; `None` for an invalid path.
@@ -45,8 +45,8 @@ fn parse_path(path: &str) -> Option<Vec<Step>> {
             steps.push(Step::Name(name.to_owned()));
             rest = more;
         } else {
-            let (place, more) = rest.strip_prefix('[')?.split_once(']')?;
-            steps.push(Step::Place(place.parse().ok()?));
+            let (index, more) = rest.strip_prefix('[')?.split_once(']')?;
+            steps.push(Step::Index(index.parse().ok()?));
             rest = more;
         }
     }
@@ -142,7 +142,7 @@ impl<'t> Reader<'t> {
     fn enter(&mut self, step: &Step) -> Option<()> {
         let (open, close) = match step {
             Step::Name(_) => (b'{', b'}'),
-            Step::Place(_) => (b'[', b']'),
+            Step::Index(_) => (b'[', b']'),
         };
         if !self.take(open) || self.peek()? == close {
             return None;
@@ -150,7 +150,7 @@ impl<'t> Reader<'t> {
         let mut number = 0;
         loop {
             let found = match step {
-                Step::Place(place) => number == *place,
+                Step::Index(index) => number == *index,
                 Step::Name(name) => {
                     let key = self.text()?;
                     let same = key == name.as_bytes()
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn json_paths_are_parsed() {
         let name = |name: &str| Step::Name(name.into());
-        assert_eq!(parse_path("$.a.b c[2]"), Some(vec![name("a"), name("b c"), Step::Place(2)]));
+        assert_eq!(parse_path("$.a.b c[2]"), Some(vec![name("a"), name("b c"), Step::Index(2)]));
         assert_eq!(parse_path(""), Some(Vec::new()));
         for path in ["a", ".", "$.a[", ".a[x]", ".a[-1]", "..a", "[1]x"] {
             assert_eq!(parse_path(path), None, "{path}");

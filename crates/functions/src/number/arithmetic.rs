@@ -13,7 +13,7 @@ use datafusion::common::Result;
 use tidemark_ast::BinaryOperator;
 use tidemark_types::SqlType;
 
-use crate::column::{Call, Lane, Primitives, build, canonical, internal};
+use crate::column::{Call, Primitives, SentinelType, build, canonical, internal};
 use crate::native::Kernel;
 
 /// Operations on a number type that the arithmetic kernels need.
@@ -70,9 +70,9 @@ floats!(f32, f64);
 /// so that it is compiled to its own vectorised loop.
 fn evaluate<A, B, R>(call: &Call<'_>, op: BinaryOperator) -> Result<ArrayRef>
 where
-    A: Lane,
-    B: Lane<Native = A::Native>,
-    R: Lane<Native = A::Native>,
+    A: SentinelType,
+    B: SentinelType<Native = A::Native>,
+    R: SentinelType<Native = A::Native>,
     A::Native: Number + Hot,
 {
     let (left, right) = (call.primitive::<A>(0)?, call.primitive::<B>(1)?);
@@ -124,9 +124,9 @@ hot_floats!(f32, f64);
 
 fn zip<A, B, R, F>(call: &Call<'_>, left: &Primitives<A>, right: &Primitives<B>, op: F) -> ArrayRef
 where
-    A: Lane,
-    B: Lane<Native = A::Native>,
-    R: Lane<Native = A::Native>,
+    A: SentinelType,
+    B: SentinelType<Native = A::Native>,
+    R: SentinelType<Native = A::Native>,
     F: Fn(A::Native, A::Native) -> A::Native,
 {
     let null_scalar = |nulls: Option<&NullBuffer>| nulls.is_some_and(|nulls| nulls.is_null(0));
@@ -217,7 +217,7 @@ fn moved_address(call: &Call<'_>, address: usize, op: BinaryOperator) -> Result<
     }))
 }
 
-fn map_canonical<T: Lane>(
+fn map_canonical<T: SentinelType>(
     call: &Call<'_>,
     op: impl Fn(T::Native) -> T::Native,
 ) -> Result<ArrayRef> {

@@ -144,8 +144,8 @@ fn exact(sql_type: SqlType) -> Option<(u8, u8)> {
     })
 }
 
-fn of_digits((whole, scale): (u8, u8)) -> SqlType {
-    SqlType::Decimal((whole + scale).clamp(1, MAX_PRECISION), scale)
+fn of_digits((integer, scale): (u8, u8)) -> SqlType {
+    SqlType::Decimal((integer + scale).clamp(1, MAX_PRECISION), scale)
 }
 
 /// Returns the type that can hold both operands, if at least one is a decimal.
@@ -281,14 +281,14 @@ pub(crate) fn function(name: &str, arguments: &[Argument]) -> Option<Resolved> {
     let first = arguments.first()?.sql_type;
     match (*name, arguments) {
         ("greatest" | "least", _) => extreme(name, arguments),
-        (_, [_]) if is_decimal(first) => whole(name, first, arguments),
+        (_, [_]) if is_decimal(first) => unary(name, first, arguments),
         (_, [_, places]) if is_decimal(first) => Some(rounded(name, first, places, arguments)),
         _ => None,
     }
 }
 
 /// Binds functions of one decimal.
-fn whole(name: &'static str, from: SqlType, arguments: &[Argument]) -> Option<Resolved> {
+fn unary(name: &'static str, from: SqlType, arguments: &[Argument]) -> Option<Resolved> {
     let (digits, scale) = exact(from)?;
     let rounding = match name {
         "floor" => Some(Rounding::Floor),
@@ -345,10 +345,10 @@ fn rounded(
         return Err(ResolveError::InvalidArgument { index: 1, message });
     };
     let places = (places as i32).min(i32::from(scale));
-    let kept = places.max(0) as u8;
+    let retained = places.max(0) as u8;
     // Rounding away from zero may add a digit.
     let carry = u8::from(rounding != Rounding::Down);
-    let returns = of_digits((digits + carry, kept));
+    let returns = of_digits((digits + carry, retained));
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
         let values = Decimals::of(call, 0)?;
         let cut = power((i32::from(scale) - places) as u32);
@@ -395,9 +395,9 @@ struct Written {
     /// Digits without the decimal point and without trailing zeros after it.
     digits: i256,
     /// Number of digits before the decimal point.
-    whole: usize,
+    integer_digits: usize,
     /// Number of digits after the decimal point.
-    places: usize,
+    fraction_digits: usize,
 }
 
 impl Written {
@@ -411,12 +411,12 @@ impl Written {
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
             None => (text, 0),
         };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let all = || whole.bytes().chain(fraction.bytes());
+        let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = || integer.bytes().chain(fraction.bytes());
         if all().next().is_none() || !all().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        let mut digits: String = format!("{whole}{fraction}");
+        let mut digits: String = format!("{integer}{fraction}");
         let mut places = fraction.len() as i32 - exponent;
         while places > 0 && digits.len() > 1 && digits.ends_with('0') {
             digits.pop();
@@ -434,12 +434,16 @@ impl Written {
         let value = i256::from_string(if significant.is_empty() { "0" } else { significant })?;
         let places = places as usize;
         let digits = if negative { value.wrapping_neg() } else { value };
-        Some(Self { digits, whole: significant.len().saturating_sub(places), places })
+        Some(Self {
+            digits,
+            integer_digits: significant.len().saturating_sub(places),
+            fraction_digits: places,
+        })
     }
 
     /// Returns the digits in `scale`, which must be large enough for all decimal places.
     fn in_scale(&self, scale: u8) -> Option<i256> {
-        let more = usize::from(scale).checked_sub(self.places)?;
+        let more = usize::from(scale).checked_sub(self.fraction_digits)?;
         self.digits.checked_mul(power(more as u32)?)
     }
 }
@@ -517,10 +521,10 @@ fn rescaled(
 fn shown(value: i256, scale: u8) -> String {
     let places = usize::from(scale);
     let digits = format!("{:0>width$}", value.wrapping_abs().to_string(), width = places + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - places);
+    let (integer, fraction) = digits.split_at(digits.len() - places);
     let sign = if value.is_negative() { "-" } else { "" };
     let point = if places > 0 { "." } else { "" };
-    format!("{sign}{whole}{point}{fraction}")
+    format!("{sign}{integer}{point}{fraction}")
 }
 
 fn from_integers(values: &Int64Array, from: SqlType, to: SqlType, scale: u8) -> Result<ArrayRef> {
@@ -555,17 +559,17 @@ fn from_numbers(
             ))
         };
         let written = Written::parse(text).ok_or_else(|| needs(usize::from(MAX_PRECISION) + 1))?;
-        if strict && written.places > usize::from(scale) {
-            let places = written.places;
+        if strict && written.fraction_digits > usize::from(scale) {
+            let places = written.fraction_digits;
             return Err(invalid(format!(
                 "decimal '{text}' has {places} decimal places but scale is limited to {scale}"
             )));
         }
-        let digits = written.whole + usize::from(scale);
+        let digits = written.integer_digits + usize::from(scale);
         if digits > usize::from(precision) {
             return Err(needs(digits));
         }
-        Ok(match written.places.checked_sub(usize::from(scale)) {
+        Ok(match written.fraction_digits.checked_sub(usize::from(scale)) {
             Some(more) if more > 0 => {
                 let cut = power(more as u32);
                 cut.map_or(Some(i256::ZERO), |cut| divide(written.digits, cut, Rounding::Down))

@@ -28,7 +28,7 @@ fn greatest_divisor(left: i64, right: i64) -> Option<i64> {
     i64::try_from(a).ok()
 }
 
-fn least_multiple(left: i64, right: i64) -> Option<i64> {
+fn lowest_common_multiple(left: i64, right: i64) -> Option<i64> {
     match greatest_divisor(left, right)? {
         0 => Some(0),
         divisor => (left / divisor).checked_mul(right)?.checked_abs(),
@@ -59,7 +59,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "lcm",
-        &[direct(&[Is(Long), Is(Long)], Long, |call| longs(call, least_multiple))],
+        &[direct(&[Is(Long), Is(Long)], Long, |call| longs(call, lowest_common_multiple))],
         "least common multiple; null if it does not fit in LONG",
     ),
 ];

@@ -6,15 +6,18 @@ use datafusion::common::Result;
 use datafusion_expr::Volatility;
 use tidemark_types::SqlType;
 
-use super::rounding::{Digits, rounded, to_whole};
-use crate::column::{Call, Lane, build, build_text, invalid, try_build};
+use super::rounding::{Digits, rounded, to_integer};
+use crate::column::{Call, SentinelType, build, build_text, invalid, try_build};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::Param::Is;
 use crate::signature::{Function, direct, mismatch, pure, resolved, special};
 use SqlType::{Byte, Double, Float, Int, Long, Short, String};
 
 /// Applies a function to a column of type `T`.
-fn map<T: Lane>(call: &Call<'_>, compute: impl Fn(T::Native) -> T::Native) -> Result<ArrayRef> {
+fn map<T: SentinelType>(
+    call: &Call<'_>,
+    compute: impl Fn(T::Native) -> T::Native,
+) -> Result<ArrayRef> {
     let input = call.primitive::<T>(0)?;
     Ok(build::<T>(call.rows, |row| input.get(row).map(&compute)))
 }
@@ -88,7 +91,7 @@ fn extreme(
 }
 
 /// Returns the greatest or least value of each row. Nulls are ignored.
-fn pick<T: Lane>(call: &Call<'_>, greatest: bool) -> Result<ArrayRef>
+fn pick<T: SentinelType>(call: &Call<'_>, greatest: bool) -> Result<ArrayRef>
 where
     T::Native: PartialOrd,
 {
@@ -147,7 +150,7 @@ macro_rules! two {
     };
 }
 
-macro_rules! whole {
+macro_rules! rounding {
     ($compute:expr) => {
         &[
             direct(&[Is(Float)], Float, |call| {
@@ -174,11 +177,11 @@ fn width_bucket(call: &Call<'_>) -> Result<ArrayRef> {
             let message = "width_bucket: expected different bounds and at least one bucket";
             return Err(invalid(message));
         }
-        let share = (value - low) / (high - low);
-        Ok(Some(match share {
-            share if share < 0.0 => 0,
-            share if share >= 1.0 => buckets.saturating_add(1),
-            share => (share * f64::from(buckets)) as i32 + 1,
+        let fraction = (value - low) / (high - low);
+        Ok(Some(match fraction {
+            fraction if fraction < 0.0 => 0,
+            fraction if fraction >= 1.0 => buckets.saturating_add(1),
+            fraction => (fraction * f64::from(buckets)) as i32 + 1,
         }))
     })
 }
@@ -218,7 +221,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "round",
         &[
-            direct(D1, Double, |call| doubles1(call, to_whole)),
+            direct(D1, Double, |call| doubles1(call, to_integer)),
             direct(DN, Double, |call| rounded(call, Digits::Half)),
         ],
         "rounds to the given number of decimal places, 0 by default; ties round up",
@@ -246,9 +249,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         ],
         "truncates to the given number of decimal places, 0 by default",
     ),
-    pure("floor", whole!(f64::floor), "largest whole number not greater than the argument"),
-    pure("ceil", whole!(f64::ceil), "smallest whole number not less than the argument"),
-    pure("ceiling", whole!(f64::ceil), "smallest whole number not less than the argument"),
+    pure("floor", rounding!(f64::floor), "largest whole number not greater than the argument"),
+    pure("ceil", rounding!(f64::ceil), "smallest whole number not less than the argument"),
+    pure("ceiling", rounding!(f64::ceil), "smallest whole number not less than the argument"),
     one!("sqrt", f64::sqrt, "square root"),
     one!("cbrt", f64::cbrt, "cube root"),
     one!("exp", f64::exp, "e raised to the given power"),

@@ -33,7 +33,7 @@ const ROMAN_WIDTH: usize = 15;
 
 /// An element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum PatternElement {
     /// A digit position. If the number has no digit there, a zero or a blank is written.
     Digit {
         is_zero: bool,
@@ -55,7 +55,7 @@ enum Piece {
 /// A parsed number pattern.
 #[derive(Debug, Default)]
 struct Pattern {
-    pieces: Vec<Piece>,
+    elements: Vec<PatternElement>,
     /// Number of digit positions before and after the decimal point.
     digits: [usize; 2],
     /// Decimal places by which `V` shifts the point.
@@ -90,7 +90,7 @@ impl Pattern {
         while let Some(next) = rest.chars().next() {
             if let Some(quoted) = rest.strip_prefix('"') {
                 let end = quoted.find('"').unwrap_or(quoted.len());
-                pattern.pieces.push(Piece::Text(quoted[..end].to_owned()));
+                pattern.elements.push(PatternElement::Text(quoted[..end].to_owned()));
                 rest = quoted.get(end + 1..).unwrap_or_default();
                 continue;
             }
@@ -106,11 +106,11 @@ impl Pattern {
                 // A sign before the digit positions is written next to the first written digit.
                 (None, 'S' | 's') if pattern.digits == [0, 0] => pattern.has_plus = true,
                 (None, 'S' | 's') => {
-                    pattern.pieces.push(Piece::Sign { has_plus: true, has_minus: true });
+                    pattern.elements.push(PatternElement::Sign { has_plus: true, has_minus: true });
                 }
                 // No locale is set, so the currency symbol is a blank.
-                (None, 'L' | 'l') => pattern.pieces.push(Piece::Text(" ".into())),
-                (None, other) => pattern.pieces.push(Piece::Text(other.to_string())),
+                (None, 'L' | 'l') => pattern.elements.push(PatternElement::Text(" ".into())),
+                (None, other) => pattern.elements.push(PatternElement::Text(other.to_string())),
             }
         }
         if pattern.digits == [0, 0] && pattern.roman.is_none() {
@@ -120,26 +120,26 @@ impl Pattern {
     }
 
     fn add(&mut self, word: &str, written: &str, after_v: bool) -> Result<(), String> {
-        let sign = |has_plus, has_minus| Piece::Sign { has_plus, has_minus };
+        let sign = |has_plus, has_minus| PatternElement::Sign { has_plus, has_minus };
         let is_lower = written.bytes().any(|letter| letter.is_ascii_lowercase());
-        self.pieces.push(match word {
+        self.elements.push(match word {
             "9" | "0" => {
                 self.digits[usize::from(self.has_point)] += 1;
                 self.shift += usize::from(after_v);
-                Piece::Digit { is_zero: word == "0" }
+                PatternElement::Digit { is_zero: word == "0" }
             }
             "." | "D" if self.has_point => {
                 return Err("a number pattern can have only one decimal point".into());
             }
             "." | "D" => {
                 self.has_point = true;
-                Piece::Point
+                PatternElement::Point
             }
-            "," | "G" => Piece::Comma,
+            "," | "G" => PatternElement::Comma,
             "MI" => sign(false, true),
             "PL" => sign(true, false),
             "SG" => sign(true, true),
-            "TH" => Piece::Ordinal { is_lower },
+            "TH" => PatternElement::Ordinal { is_lower },
             "EEEE" => {
                 self.is_scientific = true;
                 return Ok(());
@@ -174,7 +174,7 @@ impl Pattern {
 
     fn write_roman(&self, number: &Number, is_lower: bool, out: &mut BoundedText) {
         let rounded = number.rounded(0, 0);
-        let value = rounded.whole.parse::<u32>().unwrap_or(0);
+        let value = rounded.integer.parse::<u32>().unwrap_or(0);
         if number.is_negative || !(1..4000).contains(&value) {
             out.push_str(&"#".repeat(ROMAN_WIDTH));
             return;
@@ -199,16 +199,16 @@ impl Pattern {
         let places = self.digits[1];
         let (mut mantissa, mut exponent) = number.normal();
         mantissa = mantissa.rounded(places, 0);
-        if mantissa.whole.len() > 1 {
+        if mantissa.integer.len() > 1 {
             // 9.96 with one decimal place is 1.0e1.
             exponent += 1;
             mantissa.fraction.insert(0, '0');
             mantissa.fraction.truncate(places);
-            mantissa.whole.truncate(1);
+            mantissa.integer.truncate(1);
         }
         let sign = if number.is_negative { "-" } else { " " };
         out.push_str(if self.is_dense && !number.is_negative { "" } else { sign });
-        out.push_str(if mantissa.whole.is_empty() { "0" } else { &mantissa.whole });
+        out.push_str(if mantissa.integer.is_empty() { "0" } else { &mantissa.integer });
         if places > 0 {
             out.push('.');
             out.push_str(&mantissa.fraction);
@@ -219,41 +219,46 @@ impl Pattern {
 
     fn write_digits(&self, number: &Number, out: &mut BoundedText) {
         let positions = self.digits[0];
-        let is_over = number.whole.len().max(1) > positions;
-        let is_zero = |piece: &Piece| matches!(piece, Piece::Digit { is_zero: true });
-        let is_digit = |piece: &&Piece| matches!(piece, Piece::Digit { .. });
-        let kept = if is_over { self.digits[1] } else { self.kept_places(number) };
+        let is_over = number.integer.len().max(1) > positions;
+        let is_zero =
+            |element: &PatternElement| matches!(element, PatternElement::Digit { is_zero: true });
+        let is_digit = |element: &&PatternElement| matches!(element, PatternElement::Digit { .. });
+        let digits = if is_over { self.digits[1] } else { self.decimal_places(number) };
         // First position at which a digit is written: the number has a digit there, or the pattern
         // requires a zero. If no decimal places are written, at least one digit is written before
         // the point.
-        let is_whole = kept == 0;
-        let by_number = positions.saturating_sub(number.whole.len().max(usize::from(is_whole)));
-        let zeros = self.pieces.iter().filter(is_digit).position(is_zero);
+        let is_whole = digits == 0;
+        let by_number = positions.saturating_sub(number.integer.len().max(usize::from(is_whole)));
+        let zeros = self.elements.iter().filter(is_digit).position(is_zero);
         let first = zeros.map_or(by_number, |zero| zero.min(by_number));
-        let is_own = |piece: &Piece| matches!(piece, Piece::Sign { has_minus: true, .. });
-        let mut is_signed = self.pieces.iter().any(is_own);
+        let is_own = |element: &PatternElement| {
+            matches!(element, PatternElement::Sign { has_minus: true, .. })
+        };
+        let mut is_signed = self.elements.iter().any(is_own);
         let mut at = 0;
-        for piece in &self.pieces {
+        for element in &self.elements {
             let is_blank = at < first;
-            let starts = match piece {
-                Piece::Digit { .. } => !is_blank,
-                Piece::Point => true,
+            let starts = match element {
+                PatternElement::Digit { .. } => !is_blank,
+                PatternElement::Point => true,
                 _ => false,
             };
             if starts && !is_signed {
                 is_signed = true;
                 self.write_sign(number.is_negative, out);
             }
-            match piece {
-                Piece::Digit { .. } => {
-                    self.write_digit(number, (at, first, kept, is_over), out);
+            match element {
+                PatternElement::Digit { .. } => {
+                    self.write_digit(number, (at, first, digits, is_over), out);
                     at += 1;
                 }
-                Piece::Point if self.digits[1] == 0 && !is_over => {}
-                Piece::Point => out.push('.'),
-                Piece::Comma if at <= first => out.push_str(if self.is_dense { "" } else { " " }),
-                Piece::Comma => out.push(','),
-                Piece::Sign { has_plus, has_minus } => {
+                PatternElement::Point if self.digits[1] == 0 && !is_over => {}
+                PatternElement::Point => out.push('.'),
+                PatternElement::Comma if at <= first => {
+                    out.push_str(if self.is_dense { "" } else { " " })
+                }
+                PatternElement::Comma => out.push(','),
+                PatternElement::Sign { has_plus, has_minus } => {
                     let (has, sign) =
                         if number.is_negative { (has_minus, "-") } else { (has_plus, "+") };
                     out.push_str(match (*has, self.is_dense) {
@@ -262,14 +267,14 @@ impl Pattern {
                         (false, false) => " ",
                     });
                 }
-                Piece::Ordinal { is_lower }
+                PatternElement::Ordinal { is_lower }
                     if !number.is_negative && !self.has_point && !is_over =>
                 {
-                    let ordinal = ordinal(&number.whole);
+                    let ordinal = ordinal(&number.integer);
                     out.push_str(&if *is_lower { ordinal.into() } else { ordinal.to_uppercase() });
                 }
-                Piece::Ordinal { .. } => {}
-                Piece::Text(text) => out.push_str(text),
+                PatternElement::Ordinal { .. } => {}
+                PatternElement::Text(text) => out.push_str(text),
             }
         }
         if self.is_bracketed {
@@ -295,19 +300,19 @@ impl Pattern {
     fn write_digit(
         &self,
         number: &Number,
-        (at, first, kept, is_over): (usize, usize, usize, bool),
+        (at, first, digits, is_over): (usize, usize, usize, bool),
         out: &mut BoundedText,
     ) {
         let positions = self.digits[0];
         let digit = if at >= positions {
-            let place = at - positions;
-            if place >= kept {
+            let position = at - positions;
+            if position >= digits {
                 return;
             }
-            number.fraction.as_bytes().get(place)
+            number.fraction.as_bytes().get(position)
         } else {
-            let leading = positions.saturating_sub(number.whole.len());
-            at.checked_sub(leading).and_then(|index| number.whole.as_bytes().get(index))
+            let leading = positions.saturating_sub(number.integer.len());
+            at.checked_sub(leading).and_then(|index| number.integer.as_bytes().get(index))
         };
         match digit {
             _ if is_over => out.push('#'),
@@ -319,27 +324,27 @@ impl Pattern {
     }
 
     /// Returns the number of decimal places to write.
-    fn kept_places(&self, number: &Number) -> usize {
+    fn decimal_places(&self, number: &Number) -> usize {
         if !self.is_dense {
             return self.digits[1];
         }
         let mut at = 0;
-        let mut asked = 0;
-        for piece in &self.pieces {
-            if let Piece::Digit { is_zero } = piece {
+        let mut required = 0;
+        for element in &self.elements {
+            if let PatternElement::Digit { is_zero } = element {
                 at += 1;
                 if *is_zero && at > self.digits[0] {
-                    asked = at - self.digits[0];
+                    required = at - self.digits[0];
                 }
             }
         }
-        asked.max(number.fraction.trim_end_matches('0').len())
+        required.max(number.fraction.trim_end_matches('0').len())
     }
 }
 
 /// Returns the ordinal suffix `st`, `nd`, `rd` or `th` of a number.
-pub(crate) fn ordinal(whole: &str) -> &'static str {
-    let last = |count: usize| &whole[whole.len().saturating_sub(count)..];
+pub(crate) fn ordinal(integer: &str) -> &'static str {
+    let last = |count: usize| &integer[integer.len().saturating_sub(count)..];
     match (last(2), last(1)) {
         ("11" | "12" | "13", _) => "th",
         (_, "1") => "st",
@@ -354,7 +359,7 @@ pub(crate) fn ordinal(whole: &str) -> &'static str {
 struct Number {
     is_negative: bool,
     /// Digits before the decimal point, without leading zeros; empty for a number below 1.
-    whole: String,
+    integer: String,
     /// Digits after the decimal point.
     fraction: String,
 }
@@ -375,14 +380,14 @@ impl Number {
         if !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
             return None;
         }
-        let number = Self { is_negative, whole: whole.into(), fraction: fraction.into() };
+        let number = Self { is_negative, integer: whole.into(), fraction: fraction.into() };
         (exponent.abs() <= MAX_ZEROS).then(|| number.moved(exponent))
     }
 
     /// Returns the number times 10 to the power of `places`.
     fn moved(self, places: i32) -> Self {
         let by = places.unsigned_abs() as usize;
-        let Self { is_negative, mut whole, mut fraction } = self;
+        let Self { is_negative, integer: mut whole, mut fraction } = self;
         if places >= 0 {
             fraction.extend(std::iter::repeat_n('0', by.saturating_sub(fraction.len())));
             whole.extend(fraction.drain(..by));
@@ -390,13 +395,13 @@ impl Number {
             whole.insert_str(0, &"0".repeat(by.saturating_sub(whole.len())));
             fraction.insert_str(0, &whole.split_off(whole.len() - by));
         }
-        Self { is_negative, whole: whole.trim_start_matches('0').into(), fraction }
+        Self { is_negative, integer: whole.trim_start_matches('0').into(), fraction }
     }
 
     /// Returns the number times 10 to the power of `shift`, rounded to `places` decimal places,
     /// halves away from zero.
     fn rounded(&self, places: usize, shift: usize) -> Self {
-        let Self { is_negative, whole, mut fraction } = self.clone().moved(shift as i32);
+        let Self { is_negative, integer: whole, mut fraction } = self.clone().moved(shift as i32);
         let mut carry = fraction.as_bytes().get(places).is_some_and(|digit| *digit >= b'5');
         fraction.truncate(places);
         fraction.extend(std::iter::repeat_n('0', places - fraction.len()));
@@ -414,7 +419,7 @@ impl Number {
         let is_zero = all.bytes().all(|digit| digit == b'0');
         Self {
             is_negative: is_negative && !is_zero,
-            whole: whole.trim_start_matches('0').into(),
+            integer: whole.trim_start_matches('0').into(),
             fraction: fraction.into(),
         }
     }
@@ -422,7 +427,7 @@ impl Number {
     /// Returns the number with one digit before the decimal point, and its exponent of 10.
     fn normal(&self) -> (Self, i32) {
         let zeros = self.fraction.bytes().take_while(|digit| *digit == b'0').count();
-        let exponent = match self.whole.len() {
+        let exponent = match self.integer.len() {
             0 if zeros == self.fraction.len() => 0,
             0 => -(zeros as i32) - 1,
             digits => digits as i32 - 1,

@@ -64,7 +64,7 @@ pub(super) fn to_places(value: f64, places: i32, digits: Digits) -> f64 {
 }
 
 /// Rounds to the nearest whole number, halves up.
-pub(super) fn to_whole(value: f64) -> f64 {
+pub(super) fn to_integer(value: f64) -> f64 {
     let floor = value.floor();
     if value - floor >= 0.5 { floor + 1.0 } else { floor }
 }
@@ -130,9 +130,9 @@ mod tests {
 
     #[test]
     fn numbers_with_fewer_decimal_places_are_unchanged() {
-        for whole in -1_000..1_000 {
+        for integer in -1_000..1_000 {
             for places in 1..6 {
-                let value = f64::from(whole) / 10_f64.powi(places);
+                let value = f64::from(integer) / 10_f64.powi(places);
                 for digits in [Digits::Half, Digits::HalfEven, Digits::Up, Digits::Down] {
                     assert_eq!(to_places(value, places, digits), value);
                     assert_eq!(to_places(value, places + 3, digits), value);
@@ -157,7 +157,7 @@ mod tests {
             (4_503_599_627_370_497.0, 4_503_599_627_370_497.0),
             (-0.2, 0.0),
         ] {
-            assert_eq!(to_whole(value), expected, "{value}");
+            assert_eq!(to_integer(value), expected, "{value}");
         }
     }
 }

@@ -39,7 +39,7 @@ pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
     let native = func.inner().downcast_ref::<Native>()?;
     let [left, right] = args.as_slice() else { return None };
-    if native.returns() != SqlType::Long || native.takes() != [SqlType::Long; 2] {
+    if native.returns() != SqlType::Long || native.argument_types() != [SqlType::Long; 2] {
         return None;
     }
     let is = |op| func.name() == function_name(op);
@@ -56,7 +56,8 @@ pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
 fn widened(expr: &Expr) -> Option<&Expr> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
     let native = func.inner().downcast_ref::<Native>()?;
-    let is_narrow = matches!(native.takes(), [SqlType::Byte | SqlType::Short | SqlType::Int]);
+    let is_narrow =
+        matches!(native.argument_types(), [SqlType::Byte | SqlType::Short | SqlType::Int]);
     let is_cast = func.name() == "cast_value" && native.returns() == SqlType::Long;
     (is_cast && is_narrow).then(|| args.first()).flatten()
 }
@@ -128,6 +129,6 @@ fn int_arithmetic(expr: &Expr) -> Option<(BinaryOperator, &Expr, &Expr)> {
     .into_iter()
     .find(|op| function_name(*op) == func.name())?;
     let is_int = native.returns() == SqlType::Int
-        && native.takes().iter().all(|taken| *taken == SqlType::Int);
+        && native.argument_types().iter().all(|used| *used == SqlType::Int);
     is_int.then_some((op, left, right))
 }

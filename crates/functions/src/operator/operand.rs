@@ -208,8 +208,8 @@ fn time_arithmetic(
             // A nanosecond difference with a constant operand has the timestamp type. A microsecond
             // difference is a number unless both operands are constant.
             let known = [left, right].iter().filter(|side| side.constant.is_some()).count();
-            let kept = if unit == T::TimestampNs { known > 0 } else { known == 2 };
-            let difference = op == BinaryOperator::Subtract && !kept;
+            let retained = if unit == T::TimestampNs { known > 0 } else { known == 2 };
+            let difference = op == BinaryOperator::Subtract && !retained;
             Some((unit, unit, if difference { T::Long } else { unit }))
         }
         (Some(l), None) if whole(right.sql_type) => Some((l, T::Long, l)),

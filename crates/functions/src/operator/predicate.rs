@@ -108,7 +108,7 @@ fn joined(a: SqlType, b: SqlType) -> Option<SqlType> {
     let numbers = [T::Byte, T::Short, T::Int, T::Long, T::Float, T::Double];
     let times = [T::Date, T::Timestamp, T::TimestampNs];
     let later = |ladder: &[T]| {
-        let at = |wanted: T| ladder.iter().position(|&step| step == wanted);
+        let at = |required: T| ladder.iter().position(|&step| step == required);
         ladder.get(at(a)?.max(at(b)?)).copied()
     };
     if a == b {

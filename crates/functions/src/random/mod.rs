@@ -26,13 +26,13 @@ use self::generator::generator;
 use self::weighted::{weighted_symbol, zipf_symbol};
 use crate::array::arrays::{build_arrays, failed};
 use crate::cast::symbols;
-use crate::column::{Call, Lane, build, build_flags, build_text, invalid, stopped};
+use crate::column::{Call, SentinelType, build, build_flags, build_text, invalid, stopped};
 use crate::native::Kernel;
 use crate::number::decimal::build_decimals;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::Param::{Is, Text};
 use crate::signature::{
-    Bound, Function, Gives, Overload, direct, made, mismatch, resolved, volatile,
+    Bound, Function, Overload, ResultType, direct, mismatch, per_call, resolved, volatile,
 };
 use crate::text::parse;
 
@@ -60,7 +60,7 @@ impl NullRate {
 }
 
 /// Draws random values of a type, with some nulls.
-fn draw<T: Lane>(
+fn random_values<T: SentinelType>(
     call: &Call<'_>,
     rate_at: usize,
     mut value: impl FnMut(&mut ChaCha8Rng) -> T::Native,
@@ -74,7 +74,7 @@ fn draw<T: Lane>(
 }
 
 /// Reads the bounds of a range, which must be ascending.
-fn range<T: Lane>(call: &Call<'_>) -> Result<(T::Native, T::Native)>
+fn range<T: SentinelType>(call: &Call<'_>) -> Result<(T::Native, T::Native)>
 where
     T::Native: PartialOrd,
 {
@@ -84,23 +84,24 @@ where
     }
 }
 
-fn whole<T: Lane>(call: &Call<'_>) -> Result<ArrayRef>
+fn random_integers<T: SentinelType>(call: &Call<'_>) -> Result<ArrayRef>
 where
     T::Native: PartialOrd + rand::distr::uniform::SampleUniform,
 {
     let (low, high) = range::<T>(call)?;
-    draw::<T>(call, 2, |random| random.random_range(low..=high))
+    random_values::<T>(call, 2, |random| random.random_range(low..=high))
 }
 
 /// Draws BYTE or SHORT values from a range. The range is given as INT and must lie within
-/// `least..=most`.
-fn small(call: &Call<'_>, least: i32, most: i32, returns: SqlType) -> Result<ArrayRef> {
+/// `min..=max`.
+fn small(call: &Call<'_>, min: i32, max: i32, returns: SqlType) -> Result<ArrayRef> {
     let (low, high) = range::<Int32Type>(call)?;
-    if low < least || high > most {
+    if low < min || high > max {
         return Err(invalid("invalid range"));
     }
-    let drawn = draw::<Int32Type>(call, 2, |random| random.random_range(low..=high))?;
-    Ok(arrow::compute::cast(&drawn, &returns.arrow_type())?)
+    let sequence_values =
+        random_values::<Int32Type>(call, 2, |random| random.random_range(low..=high))?;
+    Ok(arrow::compute::cast(&sequence_values, &returns.arrow_type())?)
 }
 
 fn texts(call: &Call<'_>) -> Result<ArrayRef> {
@@ -144,7 +145,7 @@ fn words(call: &Call<'_>) -> Result<ArrayRef> {
         for _ in 0..size {
             let mut text = String::new();
             word(&mut random, low, high, &mut text);
-            account::room(text.len()).map_err(stopped)?;
+            account::check_allocation(text.len()).map_err(stopped)?;
             list.push(text);
         }
     }
@@ -190,7 +191,7 @@ fn binary(call: &Call<'_>) -> Result<ArrayRef> {
             builder.append_null();
         } else {
             let length = random.random_range(low..=high) as usize;
-            account::room(length).map_err(stopped)?;
+            account::check_allocation(length).map_err(stopped)?;
             let mut value = vec![0; length];
             random.fill_bytes(&mut value);
             builder.append_value(value);
@@ -206,7 +207,7 @@ fn address(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
         return Err(ResolveError::InvalidArgument { index: 0, message });
     };
     Ok(Arc::new(move |call: &Call<'_>| {
-        draw::<UInt32Type>(call, 1, |random| base | (random.random::<u32>() & !mask))
+        random_values::<UInt32Type>(call, 1, |random| base | (random.random::<u32>() & !mask))
     }))
 }
 
@@ -239,9 +240,9 @@ fn random_geohash(
 
 const fn list_of(gives: SqlType) -> Overload {
     Overload {
-        takes: &[Text],
+        parameters: &[Text],
         variadic: true,
-        gives: Gives::Is(gives),
+        result: ResultType::Is(gives),
         body: crate::signature::Body::Direct(texts),
     }
 }
@@ -286,7 +287,7 @@ fn random_arrays(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
             _ => Err(invalid("an array length must not be negative")),
         }
     };
-    let longest = length(2, 16)?.max(1);
+    let max = length(2, 16)?.max(1);
     let fixed = match call.arguments.len() {
         0..=3 => None,
         count => Some((3..count).map(|index| length(index, 0)).collect::<Result<Vec<_>>>()?),
@@ -295,7 +296,7 @@ fn random_arrays(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
     build_arrays(call.rows, dimensions, |_, out| {
         let shape = fixed
             .clone()
-            .unwrap_or_else(|| (0..dimensions).map(|_| random.random_range(1..=longest)).collect());
+            .unwrap_or_else(|| (0..dimensions).map(|_| random.random_range(1..=max)).collect());
         let lengths = shape.iter().map(|&length| length as usize);
         let count = lengths.fold(1_usize, usize::saturating_mul);
         check_elements(count).map_err(failed)?;
@@ -334,15 +335,15 @@ fn random_decimal(
             let digit = |sum: i256, digit: u8| {
                 sum.wrapping_mul(ten).wrapping_add(i256::from_i128(i128::from(digit)))
             };
-            let drawn = (0..digits).map(|_| random.random_range(0..10_u8));
-            Ok(Some(drawn.fold(i256::ZERO, digit)))
+            let sequence_values = (0..digits).map(|_| random.random_range(0..10_u8));
+            Ok(Some(sequence_values.fold(i256::ZERO, digit)))
         })
     });
     let types = vec![Int; 3];
     Ok(resolved("rnd_decimal", Volatility::Volatile, types, returns, arguments, kernel))
 }
 
-const fn drawn(
+const fn random_function(
     name: &'static str,
     rule: crate::signature::Special,
     summary: &'static str,
@@ -376,7 +377,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "rnd_byte",
         &[
             direct(&[], Byte, |call| {
-                draw::<Int8Type>(call, 0, |random| random.random_range(0..=127))
+                random_values::<Int8Type>(call, 0, |random| random.random_range(0..=127))
             }),
             direct(&[Is(Int), Is(Int)], Byte, |call| {
                 small(call, i8::MIN.into(), i8::MAX.into(), Byte)
@@ -387,7 +388,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     volatile(
         "rnd_short",
         &[
-            direct(&[], Short, |call| draw::<Int16Type>(call, 0, Rng::random)),
+            direct(&[], Short, |call| random_values::<Int16Type>(call, 0, Rng::random)),
             direct(&[Is(Int), Is(Int)], Short, |call| {
                 small(call, i16::MIN.into(), i16::MAX.into(), Short)
             }),
@@ -398,9 +399,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "rnd_int",
         &[
             direct(&[], Int, |call| {
-                draw::<Int32Type>(call, 0, |r| r.random_range(-i32::MAX..=i32::MAX))
+                random_values::<Int32Type>(call, 0, |r| r.random_range(-i32::MAX..=i32::MAX))
             }),
-            direct(LENGTHS, Int, whole::<Int32Type>),
+            direct(LENGTHS, Int, random_integers::<Int32Type>),
         ],
         "random INT, or one in a range: (min, max, null rate)",
     ),
@@ -408,43 +409,47 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "rnd_long",
         &[
             direct(&[], Long, |call| {
-                draw::<Int64Type>(call, 0, |r| r.random_range(-i64::MAX..=i64::MAX))
+                random_values::<Int64Type>(call, 0, |r| r.random_range(-i64::MAX..=i64::MAX))
             }),
-            direct(&[Is(Long), Is(Long), Is(Int)], Long, whole::<Int64Type>),
+            direct(&[Is(Long), Is(Long), Is(Int)], Long, random_integers::<Int64Type>),
         ],
         "random LONG, or one in a range: (min, max, null rate)",
     ),
     volatile(
         "rnd_float",
         &[
-            direct(&[], Float, |call| draw::<Float32Type>(call, 0, Rng::random)),
-            direct(&[Is(Int)], Float, |call| draw::<Float32Type>(call, 0, Rng::random)),
+            direct(&[], Float, |call| random_values::<Float32Type>(call, 0, Rng::random)),
+            direct(&[Is(Int)], Float, |call| random_values::<Float32Type>(call, 0, Rng::random)),
         ],
         "random FLOAT from 0 to 1: ([null rate])",
     ),
     volatile(
         "rnd_double",
         &[
-            direct(&[], Double, |call| draw::<Float64Type>(call, 0, Rng::random)),
-            direct(&[Is(Int)], Double, |call| draw::<Float64Type>(call, 0, Rng::random)),
+            direct(&[], Double, |call| random_values::<Float64Type>(call, 0, Rng::random)),
+            direct(&[Is(Int)], Double, |call| random_values::<Float64Type>(call, 0, Rng::random)),
         ],
         "random DOUBLE from 0 to 1: ([null rate])",
     ),
     volatile(
         "random",
-        &[direct(&[], Double, |call| draw::<Float64Type>(call, 0, Rng::random))],
+        &[direct(&[], Double, |call| random_values::<Float64Type>(call, 0, Rng::random))],
         "random DOUBLE from 0 to 1, as in PostgreSQL",
     ),
     volatile(
         "rnd_char",
         &[direct(&[], Char, |call| {
-            draw::<UInt16Type>(call, 0, |r| u16::from(r.random_range(b'A'..=b'Z')))
+            random_values::<UInt16Type>(call, 0, |r| u16::from(r.random_range(b'A'..=b'Z')))
         })],
         "random letter from A to Z",
     ),
     volatile(
         "rnd_date",
-        &[direct(&[Is(Date), Is(Date), Is(Int)], Date, whole::<TimestampMillisecondType>)],
+        &[direct(
+            &[Is(Date), Is(Date), Is(Int)],
+            Date,
+            random_integers::<TimestampMillisecondType>,
+        )],
         "random DATE in a range: (start, end, null rate)",
     ),
     volatile(
@@ -452,7 +457,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[direct(
             &[Is(Timestamp), Is(Timestamp), Is(Int)],
             Timestamp,
-            whole::<TimestampMicrosecondType>,
+            random_integers::<TimestampMicrosecondType>,
         )],
         "random TIMESTAMP in a range: (start, end, null rate)",
     ),
@@ -461,7 +466,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[direct(
             &[Is(TimestampNs), Is(TimestampNs), Is(Int)],
             TimestampNs,
-            whole::<TimestampNanosecondType>,
+            random_integers::<TimestampNanosecondType>,
         )],
         "random TIMESTAMP_NS in a range: (start, end, null rate)",
     ),
@@ -478,12 +483,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     volatile(
         "rnd_symbol",
         &[
-            made(LISTED, Gives::Is(Symbol), |_| Ok(as_symbols(words))),
+            per_call(LISTED, ResultType::Is(Symbol), |_| Ok(as_symbols(words))),
             Overload {
-                takes: &[Text],
+                parameters: &[Text],
                 variadic: true,
-                gives: Gives::Is(Symbol),
-                body: crate::signature::Body::Made(|_| Ok(as_symbols(texts))),
+                result: ResultType::Is(Symbol),
+                body: crate::signature::Body::PerCall(|_| Ok(as_symbols(texts))),
             },
         ],
         "one of the arguments, or of a generated list: (list size, min, max, null rate)",
@@ -503,25 +508,39 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     volatile(
         "rnd_ipv4",
         &[
-            direct(&[], Ipv4, |call| draw::<UInt32Type>(call, 0, |r| r.random_range(1..=u32::MAX))),
-            made(&[Text, Is(Int)], Gives::Is(Ipv4), address),
+            direct(&[], Ipv4, |call| {
+                random_values::<UInt32Type>(call, 0, |r| r.random_range(1..=u32::MAX))
+            }),
+            per_call(&[Text, Is(Int)], ResultType::Is(Ipv4), address),
         ],
         "random IPv4 address, or one in a network: (network, null rate)",
     ),
-    drawn("rnd_geohash", random_geohash, "random geohash with n bits"),
-    drawn("rnd_decimal", random_decimal, "random positive DECIMAL: (precision, scale, null rate)"),
-    drawn("rnd_symbol_weighted", weighted_symbol, "symbol chosen by weight: (symbol, weight, …)"),
-    drawn(
+    random_function("rnd_geohash", random_geohash, "random geohash with n bits"),
+    random_function(
+        "rnd_decimal",
+        random_decimal,
+        "random positive DECIMAL: (precision, scale, null rate)",
+    ),
+    random_function(
+        "rnd_symbol_weighted",
+        weighted_symbol,
+        "symbol chosen by weight: (symbol, weight, …)",
+    ),
+    random_function(
         "rnd_symbol_zipf",
         zipf_symbol,
         "symbol with a Zipf distribution: (symbol, …, alpha), or (count, alpha)",
     ),
     volatile(
         "timestamp_shuffle",
-        &[direct(&[Is(Timestamp), Is(Timestamp)], Timestamp, whole::<TimestampMicrosecondType>)],
+        &[direct(
+            &[Is(Timestamp), Is(Timestamp)],
+            Timestamp,
+            random_integers::<TimestampMicrosecondType>,
+        )],
         "random TIMESTAMP between two others",
     ),
-    drawn(
+    random_function(
         "rnd_double_array",
         random_array,
         "random array: (dimensions, null rate, max length), or (…, 0, length, …)",

@@ -14,17 +14,17 @@ use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::{mismatch, resolved};
 
 /// Words with their weights, stored as cumulative sums.
-struct Shares {
+struct WeightedWords {
     words: Vec<Option<String>>,
     sums: Vec<f64>,
 }
 
-impl Shares {
-    fn new(words: Vec<Option<String>>, shares: impl Iterator<Item = f64>) -> Self {
+impl WeightedWords {
+    fn new(words: Vec<Option<String>>, weights: impl Iterator<Item = f64>) -> Self {
         let mut sum = 0.0;
-        let sums = shares
-            .map(|share| {
-                sum += share;
+        let sums = weights
+            .map(|weight| {
+                sum += weight;
                 sum
             })
             .collect();
@@ -70,7 +70,7 @@ pub(super) fn weighted_symbol(
         let message = "at least one weight must be positive".into();
         return Err(ResolveError::InvalidArgument { index: 1, message });
     }
-    let kernel = Shares::new(words, weights.into_iter()).kernel();
+    let kernel = WeightedWords::new(words, weights.into_iter()).kernel();
     let types = arguments.iter().map(|argument| argument.sql_type).collect();
     Ok(resolved("rnd_symbol_weighted", Volatility::Volatile, types, Symbol, arguments, kernel))
 }
@@ -123,8 +123,8 @@ pub(super) fn zipf_symbol(
             .map(|(index, word)| constant_word(word, index))
             .collect::<Result<Vec<_>, _>>()?,
     };
-    let shares = (1..=words.len()).map(|rank| (rank as f64).powf(-exponent));
-    let kernel = Shares::new(words, shares.collect::<Vec<_>>().into_iter()).kernel();
+    let weights = (1..=words.len()).map(|rank| (rank as f64).powf(-exponent));
+    let kernel = WeightedWords::new(words, weights.collect::<Vec<_>>().into_iter()).kernel();
     let types = arguments.iter().map(|argument| argument.sql_type).collect();
     Ok(resolved("rnd_symbol_zipf", Volatility::Volatile, types, Symbol, arguments, kernel))
 }

@@ -31,15 +31,19 @@ impl BoundedText {
         if needed <= self.text.capacity() {
             return false;
         }
-        let wanted = needed.max(2 * self.text.capacity());
-        if wanted > FREE_BYTES {
-            let asked = if needed > MAX_BYTES { Err(too_long()) } else { account::room(wanted) };
-            self.refused = asked.err();
+        let required = needed.max(2 * self.text.capacity());
+        if required > FREE_BYTES {
+            let requested = if needed > MAX_BYTES {
+                Err(too_long())
+            } else {
+                account::check_allocation(required)
+            };
+            self.refused = requested.err();
             if self.refused.is_some() {
                 return true;
             }
         }
-        self.text.reserve_exact(wanted - self.text.len());
+        self.text.reserve_exact(required - self.text.len());
         false
     }
 

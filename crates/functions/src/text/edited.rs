@@ -17,7 +17,7 @@ use crate::column::{Call, build_text, invalid, stopped, try_build_text};
 use crate::native::Kernel;
 use crate::resolve::ResolveError;
 use crate::signature::Param::{Is, Text};
-use crate::signature::{Bound, Function, Gives, direct, made, pure};
+use crate::signature::{Bound, Function, ResultType, direct, per_call, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::formatted::encoded;
 use crate::text::parse;
@@ -69,15 +69,15 @@ fn translate(call: &Call<'_>) -> Result<ArrayRef> {
 /// Computes `overlay(text, part, from [, length])`, which replaces `length` characters from
 /// position `from` on with `part`.
 fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
-    let (texts, parts) = (call.texts(0)?, call.texts(1)?);
+    let (texts, substrings) = (call.texts(0)?, call.texts(1)?);
     let starts = call.primitive::<Int32Type>(2)?;
     let lengths = match call.arguments.len() {
         4 => Some(call.primitive::<Int32Type>(3)?),
         _ => None,
     };
     try_build_text(call.rows, |row, out| {
-        let (Some(text), Some(part), Some(start)) =
-            (texts.get(row), parts.get(row), starts.get(row))
+        let (Some(text), Some(substring), Some(start)) =
+            (texts.get(row), substrings.get(row), starts.get(row))
         else {
             return Ok(false);
         };
@@ -86,7 +86,7 @@ fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
                 Some(length) => i64::from(length),
                 None => return Ok(false),
             },
-            None => part.chars().count() as i64,
+            None => substring.chars().count() as i64,
         };
         if start < 1 {
             return Err(invalid(format!("overlay: position must be at least 1, found {start}")));
@@ -94,7 +94,7 @@ fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
         let end = (i64::from(start) - 1 + length).max(0);
         let (start, end) = (start as usize - 1, usize::try_from(end).unwrap_or(usize::MAX));
         out.extend(text.chars().take(start));
-        out.push_str(part);
+        out.push_str(substring);
         out.extend(text.chars().skip(end));
         Ok(true)
     })
@@ -115,17 +115,17 @@ fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError>
             let (Some(text), Some(pattern)) = (texts.get(row), patterns.get(row)) else {
                 return Ok(false);
             };
-            let made;
+            let created;
             let pattern = if let Some(known) = &known {
                 known
             } else {
-                made = regex(pattern).map_err(invalid)?;
-                &made
+                created = regex(pattern).map_err(invalid)?;
+                &created
             };
             let found = pattern.captures(text);
-            let part = found.and_then(|found| found.get(usize::from(found.len() > 1)));
-            out.push_str(part.map_or("", |part| part.as_str()));
-            Ok(part.is_some())
+            let substring = found.and_then(|found| found.get(usize::from(found.len() > 1)));
+            out.push_str(substring.map_or("", |substring| substring.as_str()));
+            Ok(substring.is_some())
         })
     }))
 }
@@ -138,7 +138,7 @@ fn try_build_bytes(
     let mut builder = LargeBinaryBuilder::new();
     for row in 0..call.rows {
         let value = bytes(row)?;
-        account::room(value.as_ref().map_or(0, Vec::len)).map_err(stopped)?;
+        account::check_allocation(value.as_ref().map_or(0, Vec::len)).map_err(stopped)?;
         builder.append_option(value);
     }
     Ok(Arc::new(builder.finish()))
@@ -146,7 +146,7 @@ fn try_build_bytes(
 
 /// Decodes a Base64 string; whitespace is ignored.
 fn base64_bytes(text: &str) -> Result<Vec<u8>> {
-    account::room(text.len() * 2).map_err(stopped)?;
+    account::check_allocation(text.len() * 2).map_err(stopped)?;
     let letters: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(letters).map_err(|error| invalid(format!("invalid base64: {error}")))
 }
@@ -200,9 +200,9 @@ fn string_to_array(call: &Call<'_>) -> Result<ArrayRef> {
         out.push('{');
         match separators.get(row) {
             _ if text.is_empty() => {}
-            Some("") => push_parts(std::iter::once(text), null, out),
-            Some(separator) => push_parts(text.split(separator), null, out),
-            None => push_parts(letters(text), null, out),
+            Some("") => push_joined(std::iter::once(text), null, out),
+            Some(separator) => push_joined(text.split(separator), null, out),
+            None => push_joined(letters(text), null, out),
         }
         out.push('}');
         true
@@ -213,12 +213,16 @@ fn letters(text: &str) -> impl Iterator<Item = &str> {
     text.char_indices().map(|(at, letter)| &text[at..at + letter.len_utf8()])
 }
 
-fn push_parts<'t>(parts: impl Iterator<Item = &'t str>, null: Option<&str>, out: &mut BoundedText) {
-    for (index, part) in parts.enumerate() {
+fn push_joined<'t>(
+    substrings: impl Iterator<Item = &'t str>,
+    null: Option<&str>,
+    out: &mut BoundedText,
+) {
+    for (index, substring) in substrings.enumerate() {
         if index > 0 {
             out.push(',');
         }
-        push_item(out, Some(part).filter(|part| null != Some(*part)));
+        push_item(out, Some(substring).filter(|substring| null != Some(*substring)));
     }
 }
 
@@ -239,12 +243,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "regexp_substr",
-        &[made(&[Text, Text], Gives::Is(Varchar), regexp_substr)],
+        &[per_call(&[Text, Text], ResultType::Is(Varchar), regexp_substr)],
         "first match of a regular expression, or its first group; null if nothing matches",
     ),
     pure(
         "glob",
-        &[made(&[Text, Text], Gives::Is(Boolean), glob_kernel)],
+        &[per_call(&[Text, Text], ResultType::Is(Boolean), glob_kernel)],
         "whether a string matches: * any characters, ? one, [a-z] one of these, [!a-z] any other",
     ),
     pure("from_base64", &[direct(&[Text], Binary, from_base64)], "decodes a Base64 string"),

@@ -8,38 +8,38 @@ use tidemark_types::bounded::check_stop;
 
 use crate::column::{Call, Texts, build, build_text, internal, invalid, stopped, try_build_text};
 use crate::signature::Param::{Is, Shown, Text};
-use crate::signature::{Body, Function, Gives, Overload, direct, pure};
+use crate::signature::{Body, Function, Overload, ResultType, direct, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::hash::hexadecimal;
 use crate::text::parse;
 
 /// Number of bytes that are buffered before they are appended to a string.
-const PART_BYTES: usize = 4 << 10;
+const BUFFER_BYTES: usize = 4 << 10;
 
 /// Computes `initcap(text)`: the first letter of each word in upper case, the other letters in
 /// lower case.
 fn initcap(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    let mut part = String::new();
+    let mut buffer = String::new();
     try_build_text(call.rows, |row, out| {
         let Some(text) = texts.get(row) else { return Ok(false) };
         let mut is_first = true;
         for letter in text.chars() {
             match (letter.is_ascii(), is_first) {
-                (true, true) => part.push(letter.to_ascii_uppercase()),
-                (true, false) => part.push(letter.to_ascii_lowercase()),
-                (false, true) => part.extend(letter.to_uppercase()),
-                (false, false) => part.extend(letter.to_lowercase()),
+                (true, true) => buffer.push(letter.to_ascii_uppercase()),
+                (true, false) => buffer.push(letter.to_ascii_lowercase()),
+                (false, true) => buffer.extend(letter.to_uppercase()),
+                (false, false) => buffer.extend(letter.to_lowercase()),
             }
             is_first = !letter.is_alphanumeric();
-            if part.len() >= PART_BYTES {
+            if buffer.len() >= BUFFER_BYTES {
                 check_stop().map_err(stopped)?;
-                out.push_str(&part);
-                part.clear();
+                out.push_str(&buffer);
+                buffer.clear();
             }
         }
-        out.push_str(&part);
-        part.clear();
+        out.push_str(&buffer);
+        buffer.clear();
         Ok(true)
     })
 }
@@ -85,9 +85,9 @@ fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
     };
     build_text(call.rows, |row, out| {
         let Some(separator) = separators.get(row) else { return false };
-        for (index, part) in parts.iter().filter_map(|part| part.get(row)).enumerate() {
+        for (index, text) in parts.iter().filter_map(|argument| argument.get(row)).enumerate() {
             out.push_str(if index > 0 { separator } else { "" });
-            out.push_str(part);
+            out.push_str(text);
         }
         true
     })
@@ -104,7 +104,7 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
     let Some((patterns, values)) = all.split_first() else {
         return Err(internal("format without a pattern"));
     };
-    let mut part = BoundedText::default();
+    let mut buffer = BoundedText::default();
     try_build_text(call.rows, |row, out| {
         let Some(pattern) = patterns.get(row) else { return Ok(false) };
         let mut next = 0;
@@ -117,7 +117,7 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
                 rest = after;
                 continue;
             }
-            let named = place(&mut rest)?;
+            let named = argument_index(&mut rest)?;
             let width = width(&mut rest, &mut next, values, row)?;
             next = named.unwrap_or(next);
             let Some(kind) = rest.chars().next() else {
@@ -127,9 +127,9 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
             if width == 0 {
                 write_value(kind, value, out)?;
             } else {
-                part.clear();
-                write_value(kind, value, &mut part)?;
-                pad(part.get().map_err(stopped)?, width, out);
+                buffer.clear();
+                write_value(kind, value, &mut buffer)?;
+                pad(buffer.get().map_err(stopped)?, width, out);
             }
             rest = &rest[kind.len_utf8()..];
             next += 1;
@@ -140,18 +140,18 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// Parses `n$` and returns the argument's index from 0; `None` if no argument is named.
-fn place(rest: &mut &str) -> Result<Option<usize>> {
+fn argument_index(rest: &mut &str) -> Result<Option<usize>> {
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, after) = rest.split_at(digits);
     let Some(after) = after.strip_prefix('$').filter(|_| digits > 0) else { return Ok(None) };
-    let place = number.parse::<usize>().unwrap_or(usize::MAX).checked_sub(1);
+    let index = number.parse::<usize>().unwrap_or(usize::MAX).checked_sub(1);
     *rest = after;
-    place.map(Some).ok_or_else(|| invalid("format: %0$ is invalid, arguments are numbered from 1"))
+    index.map(Some).ok_or_else(|| invalid("format: %0$ is invalid, arguments are numbered from 1"))
 }
 
-fn argument(values: &[Texts], place: usize) -> Result<&Texts> {
-    let missing = || invalid(format!("format: argument {} is missing", place.saturating_add(1)));
-    values.get(place).ok_or_else(missing)
+fn argument(values: &[Texts], index: usize) -> Result<&Texts> {
+    let missing = || invalid(format!("format: argument {} is missing", index.saturating_add(1)));
+    values.get(index).ok_or_else(missing)
 }
 
 /// Parses the width of a value in characters. A negative width means left-aligned, 0 means
@@ -163,7 +163,7 @@ fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Res
     };
     let width = if let Some(behind) = after.strip_prefix('*') {
         after = behind;
-        let at = place(&mut after)?.unwrap_or(*next);
+        let at = argument_index(&mut after)?.unwrap_or(*next);
         *next = at.saturating_add(1);
         let text = argument(values, at)?.get(row).unwrap_or("0");
         text.parse().ok()
@@ -305,8 +305,13 @@ pub(crate) fn push_base64(bytes: &[u8], line: usize, out: &mut BoundedText) {
 }
 
 const fn variadic(body: fn(&Call<'_>) -> Result<ArrayRef>) -> [Overload; 1] {
-    let gives = Gives::Is(Varchar);
-    [Overload { takes: &[Text, Shown], variadic: true, gives, body: Body::Direct(body) }]
+    let gives = ResultType::Is(Varchar);
+    [Overload {
+        parameters: &[Text, Shown],
+        variadic: true,
+        result: gives,
+        body: Body::Direct(body),
+    }]
 }
 
 const FORMAT: [Overload; 2] = {

@@ -18,13 +18,13 @@ use crate::column::{Call, build, build_flags, build_text, internal, invalid};
 use crate::native::Kernel;
 use crate::resolve::ResolveError;
 use crate::signature::Param::{Is, Text};
-use crate::signature::{Bound, Function, Gives, Overload, direct, made, pure};
+use crate::signature::{Bound, Function, Overload, ResultType, direct, per_call, pure};
 use crate::text::bounded_text::BoundedText;
 use crate::text::formatted::push_base64;
 use crate::text::formatted::quoted;
 use crate::text::parse;
 use crate::text::pattern::{refused, regex};
-use crate::text::together;
+use crate::text::vectorized;
 
 /// Applies a function to each string of the first argument.
 fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayRef> {
@@ -56,24 +56,26 @@ fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
     if counts.scalar
         && let Some(count) = counts.get(0)
     {
-        let wanted = count.unsigned_abs() as usize;
-        let piece = |length: usize| {
-            let kept = if count < 0 { length.saturating_sub(wanted) } else { wanted.min(length) };
-            (if left { 0 } else { length - kept }, kept)
+        let required = count.unsigned_abs() as usize;
+        let substring = |length: usize| {
+            let length_kept =
+                if count < 0 { length.saturating_sub(required) } else { required.min(length) };
+            (if left { 0 } else { length - length_kept }, length_kept)
         };
-        if let Some(pieces) = together::pieces(&texts, piece)? {
-            return Ok(pieces);
+        if let Some(substrings) = vectorized::substrings(&texts, substring)? {
+            return Ok(substrings);
         }
     }
     build_text(call.rows, |row, out| {
         let (Some(text), Some(count)) = (texts.get(row), counts.get(row)) else { return false };
         let length = characters(text);
-        let wanted = count.unsigned_abs() as usize;
-        let kept = if count < 0 { length.saturating_sub(wanted) } else { wanted.min(length) };
+        let required = count.unsigned_abs() as usize;
+        let length_kept =
+            if count < 0 { length.saturating_sub(required) } else { required.min(length) };
         out.push_str(if left {
-            &text[..byte_of(text, kept)]
+            &text[..byte_of(text, length_kept)]
         } else {
-            &text[byte_of(text, length - kept)..]
+            &text[byte_of(text, length - length_kept)..]
         });
         true
     })
@@ -93,8 +95,8 @@ fn substring(call: &Call<'_>) -> Result<ArrayRef> {
         && let Some((first, length)) = of_row(0)
     {
         let piece = |all: usize| (first.min(all), length.min(all - first.min(all)));
-        if let Some(pieces) = together::pieces(&texts, piece)? {
-            return Ok(pieces);
+        if let Some(substrings) = vectorized::substrings(&texts, piece)? {
+            return Ok(substrings);
         }
     }
     build_text(call.rows, |row, out| {
@@ -121,10 +123,10 @@ fn characters_of(start: i32, length: i32) -> Option<(usize, usize)> {
 
 /// Returns the position of the first occurrence of a string in another, from 1; 0 if not found.
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
-    let (texts, wanted) = (call.texts(0)?, call.texts(1)?);
+    let (texts, required) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
-        let (text, wanted) = (texts.get(row)?, wanted.get(row)?);
-        let found = text.find(wanted).map(|at| characters(&text[..at]) + 1);
+        let (text, required) = (texts.get(row)?, required.get(row)?);
+        let found = text.find(required).map(|at| characters(&text[..at]) + 1);
         Some(found.unwrap_or(0) as i32)
     }))
 }
@@ -246,13 +248,13 @@ fn split_part(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
                 return false;
             };
             let nth = number.unsigned_abs() as usize;
-            let part = match (nth.checked_sub(1), separator.is_empty()) {
+            let field = match (nth.checked_sub(1), separator.is_empty()) {
                 (None, _) => None,
                 (Some(index), true) => (index == 0).then_some(text),
                 (Some(index), false) if number > 0 => text.split(separator).nth(index),
                 (Some(index), false) => text.rsplit(separator).nth(index),
             };
-            out.push_str(part.unwrap_or_default());
+            out.push_str(field.unwrap_or_default());
             true
         })
     }))
@@ -297,10 +299,10 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
 /// The replacement of a match in Java's syntax: literal strings and groups of the match. `$1x` is
 /// group 1 and an x, and `\\$` is a dollar sign. `$name` and `${name}` are named groups.
 struct Template<'a> {
-    parts: Vec<Part<'a>>,
+    elements: Vec<TemplateElement<'a>>,
 }
 
-enum Part<'a> {
+enum TemplateElement<'a> {
     Text(&'a str),
     /// A group, by number. A group that does not exist in the pattern is an empty string.
     Group(usize),
@@ -312,25 +314,25 @@ impl<'a> Template<'a> {
         let mut rest = with;
         while let Some(at) = rest.find(['\\', '$']) {
             let (text, special) = rest.split_at(at);
-            parts.push(Part::Text(text));
+            parts.push(TemplateElement::Text(text));
             let after = &special[1..];
             if special.starts_with('\\') {
                 // The next character is literal.
                 let next = after.chars().next().map_or(0, char::len_utf8);
-                parts.push(Part::Text(&after[..next]));
+                parts.push(TemplateElement::Text(&after[..next]));
                 rest = &after[next..];
             } else if let Some((name, end)) = group_name(after) {
                 let named = |name| pattern.capture_names().position(|own| own == Some(name));
                 let number = name.parse().ok().or_else(|| named(name));
-                parts.extend(number.map(Part::Group));
+                parts.extend(number.map(TemplateElement::Group));
                 rest = &after[end..];
             } else {
-                parts.push(Part::Text("$"));
+                parts.push(TemplateElement::Text("$"));
                 rest = after.strip_prefix('$').unwrap_or(after);
             }
         }
-        parts.push(Part::Text(rest));
-        Self { parts }
+        parts.push(TemplateElement::Text(rest));
+        Self { elements: parts }
     }
 }
 
@@ -356,7 +358,7 @@ fn with_range(found: Captures<'_>) -> Option<Match<'_>> {
 }
 
 fn replace_matches(pattern: &Regex, text: &str, with: &Template<'_>, out: &mut BoundedText) {
-    if with.parts.iter().any(|part| matches!(part, Part::Group(_))) {
+    if with.elements.iter().any(|element| matches!(element, TemplateElement::Group(_))) {
         replace_each(pattern.captures_iter(text).filter_map(with_range), text, with, out);
     } else {
         replace_each(pattern.find_iter(text).map(|found| (found.range(), None)), text, with, out);
@@ -371,15 +373,17 @@ fn replace_each<'t>(
 ) {
     let mut copied = 0;
     for (index, (at, groups)) in matches.enumerate() {
-        if out.refuses(0) || (index % LOOK_MATCHES == LOOK_MATCHES - 1 && account::check().is_err())
+        if out.refuses(0)
+            || (index % MATCHES_BETWEEN_CHECKS == MATCHES_BETWEEN_CHECKS - 1
+                && account::check().is_err())
         {
             return;
         }
         out.push_str(&text[copied..at.start]);
-        for part in &with.parts {
-            out.push_str(match part {
-                Part::Text(text) => text,
-                Part::Group(number) => {
+        for element in &with.elements {
+            out.push_str(match element {
+                TemplateElement::Text(text) => text,
+                TemplateElement::Group(number) => {
                     let group = groups.as_ref().and_then(|groups| groups.get(*number));
                     group.map_or("", |group| group.as_str())
                 }
@@ -395,25 +399,25 @@ fn replace_each<'t>(
 }
 
 /// Number of matches between two checks of the query's deadline and cancellation.
-const LOOK_MATCHES: usize = 1024;
+const MATCHES_BETWEEN_CHECKS: usize = 1024;
 
 fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    if let Some(lengths) = together::lengths(&texts, characters)? {
+    if let Some(lengths) = vectorized::lengths(&texts, characters)? {
         return Ok(Arc::new(Int32Array::new(lengths.into(), texts.array.nulls().cloned())));
     }
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(characters(texts.get(row)?)).ok()))
 }
 
-/// Returns the length of strings in bytes, multiplied by `parts`.
-fn bytes(call: &Call<'_>, parts: usize) -> Result<ArrayRef> {
+/// Returns the length of strings in bytes, multiplied by `count`.
+fn bytes(call: &Call<'_>, count: usize) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    Ok(build::<Int32Type>(call.rows, |row| i32::try_from(texts.get(row)?.len() * parts).ok()))
+    Ok(build::<Int32Type>(call.rows, |row| i32::try_from(texts.get(row)?.len() * count).ok()))
 }
 
 fn length(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
-    if let Some(mut lengths) = together::lengths(&texts, characters)? {
+    if let Some(mut lengths) = vectorized::lengths(&texts, characters)? {
         if let Some(nulls) = texts.array.nulls().filter(|nulls| nulls.null_count() > 0) {
             for row in (0..lengths.len()).filter(|&row| nulls.is_null(row)) {
                 lengths[row] = -1;
@@ -462,7 +466,7 @@ fn quote_ident(text: &str, out: &mut BoundedText) {
 
 /// Converts the case of strings.
 fn in_case(call: &Call<'_>, case: Case) -> Result<ArrayRef> {
-    if let Some(texts) = together::recased(&call.texts(0)?, case)? {
+    if let Some(texts) = vectorized::recased(&call.texts(0)?, case)? {
         return Ok(texts);
     }
     match case {
@@ -497,8 +501,8 @@ fn bar(call: &Call<'_>) -> Result<ArrayRef> {
         if low >= high || !(1..=MAX_PADDED).contains(&width) {
             return false;
         }
-        let share = ((value - low) / (high - low)).clamp(0.0, 1.0);
-        let eighths = (share * f64::from(width) * 8.0).round() as usize;
+        let fraction = ((value - low) / (high - low)).clamp(0.0, 1.0);
+        let eighths = (fraction * f64::from(width) * 8.0).round() as usize;
         out.extend(std::iter::repeat_n('█', eighths / 8));
         out.extend(['▏', '▎', '▍', '▌', '▋', '▊', '▉'].get((eighths % 8).wrapping_sub(1)).copied());
         true
@@ -511,8 +515,8 @@ fn of_longs<const BYTES: usize>(call: &Call<'_>) -> Result<ArrayRef> {
     let longs = longs.collect::<Result<Vec<_>>>()?;
     let values = (0..call.rows).map(|row| {
         let mut bytes = [0; BYTES];
-        for (part, long) in bytes.rchunks_exact_mut(8).zip(&longs) {
-            part.copy_from_slice(&long.get(row)?.to_be_bytes());
+        for (chunk, long) in bytes.rchunks_exact_mut(8).zip(&longs) {
+            chunk.copy_from_slice(&long.get(row)?.to_be_bytes());
         }
         Some(bytes)
     });
@@ -561,9 +565,9 @@ macro_rules! trimming {
     };
 }
 
-const PIECES: &[Overload] = &[
+const SUBSTRING: &[Overload] = &[
     direct(&[Text, Is(Int)], Str, substring),
-    made(&[Text, Is(Int), Is(Int)], Gives::Is(Str), |bound| {
+    per_call(&[Text, Is(Int), Is(Int)], ResultType::Is(Str), |bound| {
         if bound.arguments[2].integer().is_some_and(|length| length < 0) {
             let message = "length must not be negative".into();
             return Err(ResolveError::InvalidArgument { index: 2, message });
@@ -612,8 +616,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure("left", &[direct(&[Text, Is(Int)], Str, |call| edge(call, true))], "first n characters"),
     pure("right", &[direct(&[Text, Is(Int)], Str, |call| edge(call, false))], "last n characters"),
-    pure("substring", PIECES, "substring at a position: (string, start [, length])"),
-    pure("substr", PIECES, "alias of substring"),
+    pure("substring", SUBSTRING, "substring at a position: (string, start [, length])"),
+    pure("substr", SUBSTRING, "alias of substring"),
     pure(
         "strpos",
         &[direct(T2, Int, position)],
@@ -652,7 +656,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "split_part",
-        &[made(&[Text, Text, Is(Int)], Gives::Is(Str), split_part)],
+        &[per_call(&[Text, Text, Is(Int)], ResultType::Is(Str), split_part)],
         "nth field of a string split at a separator, from 1; from the end if n is negative",
     ),
     pure(
@@ -666,7 +670,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     ),
     pure(
         "regexp_replace",
-        &[made(&[Text, Text, Text], Gives::Is(Str), regexp_replace)],
+        &[per_call(&[Text, Text, Text], ResultType::Is(Str), regexp_replace)],
         "replaces every match of a regular expression; $1 is the first group",
     ),
     pure(

@@ -9,4 +9,4 @@ pub(crate) mod parse;
 pub(crate) mod pattern;
 pub(crate) mod similar;
 pub(crate) mod text_array;
-pub(crate) mod together;
+pub(crate) mod vectorized;

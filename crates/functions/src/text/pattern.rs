@@ -20,7 +20,7 @@ use crate::operator::infix::operator;
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::signature::Bound;
 use crate::text::parse;
-use crate::text::together;
+use crate::text::vectorized;
 
 pub(crate) fn resolve(
     op: BinaryOperator,
@@ -286,8 +286,8 @@ fn matches_kernel(call: &Call<'_>, syntax: Syntax) -> Result<ArrayRef> {
         }
     }
     let texts = texts_of_any(call)?;
-    if let (Matcher::Inside(part), AnyTexts::Texts(texts)) = (&matcher, &texts)
-        && let Some(found) = together::containing(texts, part)?
+    if let (Matcher::Inside(substring), AnyTexts::Texts(texts)) = (&matcher, &texts)
+        && let Some(found) = vectorized::containing(texts, substring)?
     {
         return Ok(Arc::new(BooleanArray::new(found, None)));
     }

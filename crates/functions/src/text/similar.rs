@@ -38,19 +38,19 @@ fn similar_substring(call: &Call<'_>) -> Result<ArrayRef> {
             return Ok(false);
         };
         let mark = format!("{escape}\"");
-        let parts: Vec<&str> = pattern.split(&mark).collect();
-        let ([before, wanted, behind], Some(letter), true) =
-            (parts.as_slice(), escape.chars().next(), escape.chars().count() == 1)
+        let sections: Vec<&str> = pattern.split(&mark).collect();
+        let ([before, required, behind], Some(letter), true) =
+            (sections.as_slice(), escape.chars().next(), escape.chars().count() == 1)
         else {
             let message = format!("the pattern must enclose the wanted part between two {mark}");
             return Err(invalid(message));
         };
         out.push_str("(?s)^(?:");
-        push_part(out, before, Some(letter), ".*?");
+        push_section(out, before, Some(letter), ".*?");
         out.push_str(")(");
-        push_part(out, wanted, Some(letter), ".*");
+        push_section(out, required, Some(letter), ".*");
         out.push_str(")(?:");
-        push_part(out, behind, Some(letter), ".*");
+        push_section(out, behind, Some(letter), ".*");
         out.push_str(")$");
         Ok(true)
     })
@@ -58,12 +58,12 @@ fn similar_substring(call: &Call<'_>) -> Result<ArrayRef> {
 
 fn push_pattern(out: &mut BoundedText, pattern: &str, escape: Option<char>) {
     out.push_str("(?s)^(?:");
-    push_part(out, pattern, escape, ".*");
+    push_section(out, pattern, escape, ".*");
     out.push_str(")$");
 }
 
 /// Appends one section of a pattern as a regular expression; `any` is the translation of `%`.
-fn push_part(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &str) {
+fn push_section(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &str) {
     let (mut escaped, mut in_brackets) = (false, false);
     let mut letters = pattern.chars();
     while let Some(letter) = letters.next() {

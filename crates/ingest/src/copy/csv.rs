@@ -2,20 +2,20 @@
 
 use memchr::{memchr_iter, memchr2, memchr3};
 
-use super::place::{Kind, Marked, Place};
+use super::position::{Kind, Marked, ValuePosition};
 
-/// Parses the record at `at` into `places`. Values that are not contiguous in the data are
-/// assembled in `texts`. Returns `None` while the record is incomplete, `Err` if a quote is never
+/// Parses the record at `at` into `positions`. Values that are not contiguous in the data are
+/// assembled in `texts`. Returns `None` if the record is incomplete, and `Err` if a quote is never
 /// closed.
 pub(super) fn record(
     bytes: &[u8],
     at: usize,
     is_last: bool,
     (delimiter, quote, escape): (u8, u8, u8),
-    places: &mut Vec<Place>,
+    positions: &mut Vec<ValuePosition>,
     texts: &mut Vec<u8>,
 ) -> Result<Option<Marked>, Unterminated> {
-    places.clear();
+    positions.clear();
     texts.clear();
     let mut lines = 1;
     let mut start = at;
@@ -26,16 +26,16 @@ pub(super) fn record(
                 return Ok(None);
             }
             let end = without_return(bytes, start, bytes.len());
-            places.push(Place { start, end, kind: Kind::Plain });
+            positions.push(ValuePosition { start, end, kind: Kind::Plain });
             return Ok(Some(Marked { next: bytes.len(), lines }));
         };
         index += found;
         let byte = bytes[index];
         if byte == quote {
-            let mut part = Part { bytes, at: index, from: start, lines: &mut lines };
-            let ended = part.quoted(is_last, (delimiter, quote, escape), texts)?;
-            let Some((place, end)) = ended else { return Ok(None) };
-            places.push(place);
+            let mut quoted = QuotedValue { bytes, at: index, from: start, lines: &mut lines };
+            let ended = quoted.quoted(is_last, (delimiter, quote, escape), texts)?;
+            let Some((position, end)) = ended else { return Ok(None) };
+            positions.push(position);
             match bytes.get(end) {
                 None => return Ok(Some(Marked { next: end, lines })),
                 Some(b'\n') => return Ok(Some(Marked { next: end + 1, lines })),
@@ -45,10 +45,10 @@ pub(super) fn record(
         }
         if byte == b'\n' {
             let end = without_return(bytes, start, index);
-            places.push(Place { start, end, kind: Kind::Plain });
+            positions.push(ValuePosition { start, end, kind: Kind::Plain });
             return Ok(Some(Marked { next: index + 1, lines }));
         }
-        places.push(Place { start, end: index, kind: Kind::Plain });
+        positions.push(ValuePosition { start, end: index, kind: Kind::Plain });
         index += 1;
         start = index;
     }
@@ -64,7 +64,7 @@ fn without_return(bytes: &[u8], start: usize, end: usize) -> usize {
 }
 
 /// A value that contains quotes.
-struct Part<'a> {
+struct QuotedValue<'a> {
     bytes: &'a [u8],
     /// Position of the value's first quote.
     at: usize,
@@ -73,7 +73,7 @@ struct Part<'a> {
     lines: &'a mut u64,
 }
 
-impl Part<'_> {
+impl QuotedValue<'_> {
     /// Reads to the end of the value. Returns the range of its content, and the position of the
     /// delimiter or line end after it.
     fn quoted(
@@ -81,7 +81,7 @@ impl Part<'_> {
         is_last: bool,
         (delimiter, quote, escape): (u8, u8, u8),
         texts: &mut Vec<u8>,
-    ) -> Result<Option<(Place, usize)>, Unterminated> {
+    ) -> Result<Option<(ValuePosition, usize)>, Unterminated> {
         let bytes = self.bytes;
         let begin = texts.len();
         texts.extend_from_slice(&bytes[self.from..self.at]);
@@ -127,8 +127,8 @@ impl Part<'_> {
                 index = end;
                 continue;
             }
-            let place = Place { start: begin, end: texts.len(), kind: Kind::Quoted };
-            return Ok(Some((place, end)));
+            let position = ValuePosition { start: begin, end: texts.len(), kind: Kind::Quoted };
+            return Ok(Some((position, end)));
         }
     }
 }

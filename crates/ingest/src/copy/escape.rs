@@ -12,9 +12,9 @@ pub(super) fn unescaped(raw: &[u8], out: &mut Vec<u8>) {
             return;
         };
         at += 1;
-        let digits = |radix: u32, from: usize, most: usize| {
-            let part = &raw[from..raw.len().min(from + most)];
-            part.iter().take_while(|byte| char::from(**byte).is_digit(radix)).count()
+        let digits = |radix: u32, from: usize, max: usize| {
+            let chunk = &raw[from..raw.len().min(from + max)];
+            chunk.iter().take_while(|byte| char::from(**byte).is_digit(radix)).count()
         };
         let value = |radix: u32, from: usize, count: usize| {
             let digit = |byte: &u8| char::from(*byte).to_digit(radix).unwrap_or_default();

@@ -5,7 +5,7 @@ use tidemark_types::{EngineError, ErrorCode};
 
 use super::csv::{self, Unterminated};
 use super::escape::unescaped;
-use super::place::{Kind, Marked, Place};
+use super::position::{Kind, Marked, ValuePosition};
 use super::rows::{CopyFailure, CopyResult, Progress, Rows, Sink, malformed};
 use super::spec::{CopyColumn, CopyFormat, LineMarks};
 
@@ -23,7 +23,7 @@ pub(super) struct LineForm {
     at_start: bool,
     is_over: bool,
     line: u64,
-    places: Vec<Place>,
+    values: Vec<ValuePosition>,
     texts: Vec<u8>,
 }
 
@@ -42,7 +42,7 @@ impl LineForm {
             at_start: true,
             is_over: false,
             line: 1,
-            places: Vec::new(),
+            values: Vec::new(),
             texts: Vec::new(),
         }
     }
@@ -97,12 +97,12 @@ impl LineForm {
         at: usize,
         is_last: bool,
     ) -> Result<Option<Marked>, CopyFailure> {
-        let (places, texts) = (&mut self.places, &mut self.texts);
+        let (positions, texts) = (&mut self.values, &mut self.texts);
         let delimiter = self.marks.delimiter;
         let Some((quote, escape)) = self.quoting else {
-            return Ok(escaped_record(bytes, at, is_last, delimiter, places));
+            return Ok(escaped_record(bytes, at, is_last, delimiter, positions));
         };
-        csv::record(bytes, at, is_last, (delimiter, quote, escape), places, texts)
+        csv::record(bytes, at, is_last, (delimiter, quote, escape), positions, texts)
             .map_err(|Unterminated| self.failure(malformed("unterminated CSV quoted field")))
     }
 
@@ -135,10 +135,10 @@ impl LineForm {
     fn add(&mut self, record: &str, at: usize, rows: &mut Rows) -> Result<(), EngineError> {
         let null = self.marks.null.as_slice();
         let texts = &mut self.texts;
-        let places = self.places.iter().zip(&self.columns);
-        for ((place, column), cells) in places.zip(&mut rows.columns) {
-            if place.kind == Kind::Quoted {
-                let raw = &texts[place.start..place.end];
+        let positions = self.values.iter().zip(&self.columns);
+        for ((position, column), cells) in positions.zip(&mut rows.columns) {
+            if position.kind == Kind::Quoted {
+                let raw = &texts[position.start..position.end];
                 if column.force_null && raw == null {
                     cells.push_null();
                 } else {
@@ -147,10 +147,10 @@ impl LineForm {
                 continue;
             }
             // The range is bounded by ASCII bytes, so it cannot split a character.
-            let raw = record.get(place.start - at..place.end - at).ok_or_else(unfit)?;
+            let raw = record.get(position.start - at..position.end - at).ok_or_else(unfit)?;
             if !column.force_not_null && raw.as_bytes() == null {
                 cells.push_null();
-            } else if place.kind == Kind::Escaped {
+            } else if position.kind == Kind::Escaped {
                 texts.clear();
                 unescaped(raw.as_bytes(), texts);
                 cells.push_text(text_of(texts)?)?;
@@ -162,9 +162,9 @@ impl LineForm {
     }
 
     fn check_count(&self) -> Result<(), EngineError> {
-        match self.columns.get(self.places.len()) {
+        match self.columns.get(self.values.len()) {
             Some(column) => Err(malformed(format!("missing data for column \"{}\"", column.name))),
-            None if self.places.len() > self.columns.len() => {
+            None if self.values.len() > self.columns.len() => {
                 Err(malformed("extra data after last expected column"))
             }
             None => Ok(()),
@@ -173,12 +173,12 @@ impl LineForm {
 
     fn check_header(&self, bytes: &[u8]) -> Result<(), EngineError> {
         self.check_count()?;
-        for (index, (place, column)) in self.places.iter().zip(&self.columns).enumerate() {
+        for (index, (position, column)) in self.values.iter().zip(&self.columns).enumerate() {
             let mut found = Vec::new();
-            match place.kind {
-                Kind::Quoted => found.extend_from_slice(&self.texts[place.start..place.end]),
-                Kind::Plain => found.extend_from_slice(&bytes[place.start..place.end]),
-                Kind::Escaped => unescaped(&bytes[place.start..place.end], &mut found),
+            match position.kind {
+                Kind::Quoted => found.extend_from_slice(&self.texts[position.start..position.end]),
+                Kind::Plain => found.extend_from_slice(&bytes[position.start..position.end]),
+                Kind::Escaped => unescaped(&bytes[position.start..position.end], &mut found),
             }
             let found = String::from_utf8_lossy(&found);
             if found.to_lowercase() != column.name.to_lowercase() {
@@ -212,9 +212,9 @@ fn escaped_record(
     at: usize,
     is_last: bool,
     delimiter: u8,
-    places: &mut Vec<Place>,
+    positions: &mut Vec<ValuePosition>,
 ) -> Option<Marked> {
-    places.clear();
+    positions.clear();
     let mut lines = 1;
     let mut start = at;
     let mut index = at;
@@ -229,7 +229,7 @@ fn escaped_record(
             }
             let is_return = bytes.len() > start.max(escaped_end) && bytes.ends_with(b"\r");
             let end = bytes.len() - usize::from(is_return);
-            places.push(Place { start, end, kind });
+            positions.push(ValuePosition { start, end, kind });
             return Some(Marked { next: bytes.len(), lines });
         };
         index += found;
@@ -242,11 +242,11 @@ fn escaped_record(
             }
             b'\n' => {
                 let is_return = index > start.max(escaped_end) && bytes[index - 1] == b'\r';
-                places.push(Place { start, end: index - usize::from(is_return), kind });
+                positions.push(ValuePosition { start, end: index - usize::from(is_return), kind });
                 return Some(Marked { next: index + 1, lines });
             }
             _ => {
-                places.push(Place { start, end: index, kind });
+                positions.push(ValuePosition { start, end: index, kind });
                 index += 1;
                 start = index;
                 kind = Kind::Plain;

@@ -10,7 +10,7 @@ mod cells;
 mod csv;
 mod escape;
 mod lines;
-mod place;
+mod position;
 mod rows;
 mod spec;
 

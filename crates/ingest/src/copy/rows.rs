@@ -25,9 +25,10 @@ impl CopyBatch {
     /// Returns a range of the batch's rows.
     #[must_use]
     pub fn slice(&self, start: usize, rows: usize) -> Self {
-        let part = |(sql_type, cells): &(SqlType, ArrayRef)| (*sql_type, cells.slice(start, rows));
+        let slice_of =
+            |(sql_type, cells): &(SqlType, ArrayRef)| (*sql_type, cells.slice(start, rows));
         let lines = self.lines[start..start + rows].to_vec();
-        Self { lines, columns: self.columns.iter().map(part).collect() }
+        Self { lines, columns: self.columns.iter().map(slice_of).collect() }
     }
 }
 

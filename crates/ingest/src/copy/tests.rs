@@ -34,7 +34,7 @@ type Row = Vec<Option<String>>;
 type Failure = Option<(Option<u64>, String)>;
 
 /// Returns the rows with their line numbers, and the failure that ended reading, if any.
-fn read(spec: &CopySpec, pieces: &[&[u8]]) -> (Vec<(u64, Row)>, Failure) {
+fn read(spec: &CopySpec, chunks: &[&[u8]]) -> (Vec<(u64, Row)>, Failure) {
     let mut rows = Vec::new();
     let mut sink = |batch: CopyBatch| {
         for (row, line) in batch.lines.iter().enumerate() {
@@ -47,7 +47,7 @@ fn read(spec: &CopySpec, pieces: &[&[u8]]) -> (Vec<(u64, Row)>, Failure) {
         Ok(())
     };
     let mut reader = CopyReader::new(spec.clone());
-    let fed = pieces.iter().try_for_each(|piece| reader.feed(piece, &mut sink));
+    let fed = chunks.iter().try_for_each(|chunk| reader.feed(chunk, &mut sink));
     let ended = fed.and_then(|()| reader.finish(&mut sink));
     (rows, ended.err().map(|failure| (failure.line, failure.error.message)))
 }
@@ -122,14 +122,14 @@ fn earlier_rows_are_returned_before_an_error_with_its_line_number() {
 #[test]
 fn chunk_boundaries_do_not_change_the_result() {
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(7);
-    let parts: &[&[u8]] = &[
+    let chunks: &[&[u8]] = &[
         b"a", b"\\", b"\t", b"\n", b"\r", b",", b"\"", b"\xc3", b"\xa9", b"N", b".", b"x4", b"\0",
     ];
     for spec in [text(), csv()] {
         for _ in 0..4_000 {
             let count = random.random_range(0..24);
             let data: Vec<u8> = (0..count)
-                .flat_map(|_| parts[random.random_range(0..parts.len())])
+                .flat_map(|_| chunks[random.random_range(0..chunks.len())])
                 .copied()
                 .collect();
             let whole = read(&spec, &[&data]);
@@ -144,19 +144,19 @@ fn chunk_boundaries_do_not_change_the_result() {
 #[test]
 fn a_long_value_is_not_rescanned_for_every_chunk() {
     let data = [&b"\""[..], &b"\n".repeat(4 << 20), b"\",b\n"].concat();
-    let pieces: Vec<&[u8]> = data.chunks(8 << 10).collect();
+    let chunks: Vec<&[u8]> = data.chunks(8 << 10).collect();
     let began = std::time::Instant::now();
-    let (rows, failure) = read(&csv(), &pieces);
+    let (rows, failure) = read(&csv(), &chunks);
     assert_eq!((rows.len(), failure), (1, None));
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
 
 #[test]
 fn a_row_that_never_ends_is_rejected() {
-    let piece = vec![b'x'; 1 << 20];
+    let chunk = vec![b'x'; 1 << 20];
     let mut reader = CopyReader::new(text());
     let mut sink = |_| Ok(());
-    let failure = (0..66).find_map(|_| reader.feed(&piece, &mut sink).err()).unwrap();
+    let failure = (0..66).find_map(|_| reader.feed(&chunk, &mut sink).err()).unwrap();
     assert_eq!((failure.line, failure.error.code), (Some(1), ErrorCode::ResourceLimit));
 }
 

@@ -442,8 +442,8 @@ impl<'b> Cursor<'b> {
 
     fn take<const N: usize>(&mut self) -> Lex<[u8; N]> {
         let at = self.skip(N)?;
-        let taken = self.bytes[at..].first_chunk().copied();
-        taken.ok_or(Stop::Incomplete)
+        let head = self.bytes[at..].first_chunk().copied();
+        head.ok_or(Stop::Incomplete)
     }
 
     /// Skips bytes and returns the position of the first one.
@@ -488,8 +488,8 @@ impl<'b> Cursor<'b> {
         }
         let [dimensions] = self.take()?;
         if dimensions == 0 || dimensions > MAX_DIMENSIONS {
-            let most = MAX_DIMENSIONS;
-            return self.bad(format!("an array has {dimensions} dimensions, expected 1 to {most}"));
+            let max = MAX_DIMENSIONS;
+            return self.bad(format!("an array has {dimensions} dimensions, expected 1 to {max}"));
         }
         let at = self.at;
         let mut elements = 1_u64;
@@ -503,8 +503,8 @@ impl<'b> Cursor<'b> {
             }
         }
         if elements > MAX_ARRAY_ELEMENTS as u64 {
-            let most = MAX_ARRAY_ELEMENTS;
-            return self.bad(format!("an array has {elements} elements, expected at most {most}"));
+            let max = MAX_ARRAY_ELEMENTS;
+            return self.bad(format!("an array has {elements} elements, expected at most {max}"));
         }
         if !double_array::is_allowed(lengths) {
             return self.bad("an empty array has too many nested arrays".to_owned());

@@ -30,13 +30,13 @@ pub struct LineOptions {
     /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
     /// Maximum number of columns in a table.
-    pub most_columns: usize,
+    pub max_columns: usize,
     /// Maximum size of a line in bytes.
-    pub most_line_bytes: usize,
+    pub max_line_bytes: usize,
     /// Maximum memory in bytes for the message's rows.
-    pub most_held_bytes: usize,
+    pub max_pending_bytes: usize,
     /// Whether another message follows. If so, that message continues an incomplete last line.
-    pub goes_on: bool,
+    pub is_continued: bool,
 }
 
 /// Reads one message.
@@ -54,11 +54,11 @@ pub struct LineReader {
     /// The bytes of an incomplete line.
     pending: Vec<u8>,
     /// Size at which the incomplete line is parsed again.
-    look_at: usize,
+    retry_bytes: usize,
     line: Line,
     /// Number of complete lines, and their total bytes.
     lines: u64,
-    whole: u64,
+    line_bytes: u64,
     rows: u64,
 }
 
@@ -66,19 +66,19 @@ impl LineReader {
     /// Creates a reader without rows.
     #[must_use]
     pub fn new(options: LineOptions) -> Self {
-        let most_line_bytes = options.most_line_bytes.min(MAX_BYTES / 2);
+        let most_line_bytes = options.max_line_bytes.min(MAX_BYTES / 2);
         Self {
-            options: LineOptions { most_line_bytes, ..options },
+            options: LineOptions { max_line_bytes: most_line_bytes, ..options },
             tables: Vec::new(),
             by_written: HashMap::default(),
             by_folded: HashMap::default(),
             last: (Box::default(), 0),
             found: None,
             pending: Vec::new(),
-            look_at: 0,
+            retry_bytes: 0,
             line: Line::default(),
             lines: 0,
-            whole: 0,
+            line_bytes: 0,
             rows: 0,
         }
     }
@@ -93,15 +93,15 @@ impl LineReader {
     /// the first incomplete line.
     #[must_use]
     pub fn ended(&self) -> (u64, u64) {
-        (self.lines, self.whole)
+        (self.lines, self.line_bytes)
     }
 
     /// Reads the next bytes. Must not be called again after a failure.
     pub fn feed(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
-        bytes.chunks(MAX_BYTES / 2).try_for_each(|piece| self.feed_piece(piece, targets))
+        bytes.chunks(MAX_BYTES / 2).try_for_each(|chunk| self.feed_chunk(chunk, targets))
     }
 
-    fn feed_piece(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
+    fn feed_chunk(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
         let mut bytes = bytes;
         let mut is_first = true;
         while !self.pending.is_empty() && !bytes.is_empty() {
@@ -114,11 +114,11 @@ impl LineReader {
             self.pending.extend_from_slice(&bytes[..head]);
             bytes = &bytes[head..];
             let length = self.pending.len();
-            if length <= SHORT_LINE_BYTES || length >= self.look_at {
+            if length <= SHORT_LINE_BYTES || length >= self.retry_bytes {
                 let mut pending = std::mem::take(&mut self.pending);
                 let end = self.read(&pending, false, targets)?;
                 pending.drain(..end);
-                self.look_at = pending.len() * 2;
+                self.retry_bytes = pending.len() * 2;
                 self.pending = pending;
             }
             self.check_length()?;
@@ -127,30 +127,30 @@ impl LineReader {
             return Ok(());
         }
         let end = self.read(bytes, false, targets)?;
-        self.keep(&bytes[end..])
+        self.buffer(&bytes[end..])
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), LineFailure> {
+    fn buffer(&mut self, bytes: &[u8]) -> Result<(), LineFailure> {
         self.pending.extend_from_slice(bytes);
-        self.look_at = self.pending.len() * 2;
+        self.retry_bytes = self.pending.len() * 2;
         self.check_length()
     }
 
     fn check_length(&self) -> Result<(), LineFailure> {
-        let most = self.options.most_line_bytes;
-        if self.pending.len() > most {
-            return Err(self.refused(format!("the line is longer than {most} bytes")));
+        let max = self.options.max_line_bytes;
+        if self.pending.len() > max {
+            return Err(self.refused(format!("the line is longer than {max} bytes")));
         }
         Ok(())
     }
 
     /// Ends the message. The remaining bytes are its last line, unless another message follows.
     pub fn finish(&mut self, targets: &mut dyn Targets) -> Result<(), LineFailure> {
-        if !self.options.goes_on {
+        if !self.options.is_continued {
             let pending = std::mem::take(&mut self.pending);
             self.read(&pending, true, targets)?;
         }
-        self.check_held()
+        self.check_memory()
     }
 
     /// Returns the rows of every table that has rows.
@@ -170,10 +170,10 @@ impl LineReader {
         let mut at = 0;
         let mut line = std::mem::take(&mut self.line);
         while at < bytes.len() {
-            if let Some(next) = self.push_alike(bytes, at) {
+            if let Some(next) = self.push_matching(bytes, at) {
                 self.rows += 1;
                 self.lines += 1;
-                self.whole += (next - at) as u64;
+                self.line_bytes += (next - at) as u64;
                 at = next;
                 continue;
             }
@@ -187,7 +187,7 @@ impl LineReader {
                 }
             };
             self.lines += 1;
-            self.whole += (next - at) as u64;
+            self.line_bytes += (next - at) as u64;
             at = next;
         }
         self.line = line;
@@ -197,16 +197,16 @@ impl LineReader {
     /// Reads the line at `at`, provided that it differs from its table's last line only in its
     /// values.
     #[inline]
-    fn push_alike(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
+    fn push_matching(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let precision = self.options.precision;
         let end = at + self.last.0.len();
         if is_same(bytes.get(at..end)?, &self.last.0) {
-            return self.tables.get_mut(self.last.1)?.push_alike(bytes, end, precision);
+            return self.tables.get_mut(self.last.1)?.push_matching(bytes, end, precision);
         }
         let name = table_at(bytes, at)?;
         let index = *self.by_written.get(name.of(bytes))?;
         self.last = (name.of(bytes).into(), index);
-        self.tables[index].push_alike(bytes, name.end(), precision)
+        self.tables[index].push_matching(bytes, name.end(), precision)
     }
 
     fn push(
@@ -223,23 +223,23 @@ impl LineReader {
         match table.push(line, bytes, self.options.precision) {
             Ok(completed) => {
                 self.rows += 1;
-                if completed { self.check_held() } else { Ok(()) }
+                if completed { self.check_memory() } else { Ok(()) }
             }
             Err(RowProblem::Bad(reason)) => Err(self.refused(reason)),
             Err(RowProblem::Failed(error)) => Err(self.located(error)),
         }
     }
 
-    fn check_held(&self) -> Result<(), LineFailure> {
-        let most = self.options.most_held_bytes;
-        let held = self.tables.iter().map(TableBuilder::held_bytes);
-        if held.fold(0, usize::saturating_add) <= most {
+    fn check_memory(&self) -> Result<(), LineFailure> {
+        let max = self.options.max_pending_bytes;
+        let bytes = self.tables.iter().map(TableBuilder::pending_bytes);
+        if bytes.fold(0, usize::saturating_add) <= max {
             return Ok(());
         }
         let reason = format!(
-            "the rows of the message need more than {most} bytes of memory: send fewer rows at once"
+            "the rows of the message need more than {max} bytes of memory: send fewer rows at once"
         );
-        let (line, at) = (self.lines + 1, self.whole);
+        let (line, at) = (self.lines + 1, self.line_bytes);
         Err(LineFailure::Refused(Refusal { line, at, reason, is_too_large: true, target: None }))
     }
 
@@ -273,8 +273,8 @@ impl LineReader {
                 self.check_new(name)?;
             }
             self.found = None;
-            let LineOptions { create_columns, most_columns, .. } = self.options;
-            let additions = Additions { columns: create_columns, most_columns };
+            let LineOptions { create_columns, max_columns: most_columns, .. } = self.options;
+            let additions = Additions { columns: create_columns, max_columns: most_columns };
             self.tables.push(TableBuilder::new(name, found, additions));
             self.tables.len() - 1
         };
@@ -301,7 +301,7 @@ impl LineReader {
     fn refused(&self, reason: String) -> LineFailure {
         let last = || self.tables.get(self.last.1).map(TableBuilder::target);
         let target = self.found.clone().or_else(last);
-        let (line, at) = (self.lines + 1, self.whole);
+        let (line, at) = (self.lines + 1, self.line_bytes);
         LineFailure::Refused(Refusal { line, at, reason, is_too_large: false, target })
     }
 

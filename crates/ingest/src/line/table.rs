@@ -11,9 +11,9 @@ use tidemark_types::identifier::same;
 use tidemark_types::{EngineResult, Field, SqlType};
 
 use super::lexer::{Form, Line, Raw, Token, value_at};
-use super::template::{Place, Template, push_plain, push_symbol};
+use super::template::{Template, ValueRange, push_plain, push_symbol};
 use super::value::{self, SYMBOL_ESCAPES};
-use crate::cast::{self, Instant, Problem, Value};
+use crate::cast::{self, Problem, Timestamp, Value};
 use crate::column::ColumnBuilder;
 use crate::rows::{
     Additions, Cells, Chunk, MAX_CHUNK_ROWS, NotAdded, RefusedTarget, TableRows, TargetColumn,
@@ -80,12 +80,12 @@ impl Filling {
     #[inline]
     fn pad(&mut self, rows: usize) {
         if self.rows < rows {
-            self.leave_out(rows - self.rows);
+            self.append_missing(rows - self.rows);
         }
     }
 
     #[cold]
-    fn leave_out(&mut self, count: usize) {
+    fn append_missing(&mut self, count: usize) {
         self.builder.append_nulls(count);
         if let Some(missing) = &mut self.missing {
             missing.append_n(count, true);
@@ -130,7 +130,7 @@ impl TableBuilder {
     /// Returns the number of bytes that the rows occupy until the commit. If the commit also
     /// changes the schema, each row occupies memory for all columns. Rows of an unchanged table are
     /// written to files one batch at a time.
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(super) fn pending_bytes(&self) -> usize {
         let (rows, bytes) = self.complete;
         let is_defined = !self.rows.exists || self.rows.table.columns.len() > self.rows.known;
         let width = if is_defined { self.rows.table.columns.len() * size_of::<u64>() } else { 0 };
@@ -161,7 +161,7 @@ impl TableBuilder {
     /// Appends the row whose table name ends at `at`, provided that its line differs from the last
     /// one only in its values. Returns the start of the next line.
     #[inline]
-    pub(super) fn push_alike(
+    pub(super) fn push_matching(
         &mut self,
         bytes: &[u8],
         at: usize,
@@ -182,7 +182,7 @@ impl TableBuilder {
 
     #[inline]
     fn push_known(&mut self, field: usize, bytes: &[u8], at: usize) -> Option<usize> {
-        let Place { column, is_symbol, at } = self.template.place(field, bytes, at)?;
+        let ValueRange { column, is_symbol, at } = self.template.value_range(field, bytes, at)?;
         let filling = self.filling.get_mut(column)?.as_mut()?;
         let is_first = filling.rows <= self.count;
         if is_first {
@@ -274,11 +274,11 @@ impl TableBuilder {
 
     #[inline]
     fn filling(&mut self, column: usize) -> EngineResult<&mut Filling> {
-        let place = &mut self.filling[column];
-        if place.is_none() {
-            *place = Some(Filling::new(&self.rows.table.columns[column])?);
+        let position = &mut self.filling[column];
+        if position.is_none() {
+            *position = Some(Filling::new(&self.rows.table.columns[column])?);
         }
-        place
+        position
             .as_mut()
             .ok_or_else(|| tidemark_types::EngineError::internal("a column no longer exists"))
     }
@@ -347,10 +347,10 @@ impl TableBuilder {
         let sent = match token {
             None => None,
             Some(token) => match value::trailing(token.of(bytes), precision) {
-                Some(instant) if is_early(&Value::Instant(instant)) => {
+                Some(timestamp) if is_early(&Value::Timestamp(timestamp)) => {
                     return bad(EARLY.to_owned());
                 }
-                Some(instant) => Some(instant),
+                Some(timestamp) => Some(timestamp),
                 None => {
                     return bad(format!("invalid timestamp: {}", shown(token.of(bytes))));
                 }
@@ -375,8 +375,8 @@ impl TableBuilder {
             return Ok(());
         }
         filling.pad(rows);
-        let instant = sent.unwrap_or_else(Instant::now);
-        if let Err(problem) = cast::instant(&mut filling.builder, instant) {
+        let timestamp = sent.unwrap_or_else(Timestamp::now);
+        if let Err(problem) = cast::timestamp(&mut filling.builder, timestamp) {
             let token = token.unwrap_or_default();
             let raw = Raw { form: Form::Plain, token };
             return self.refuse(column, &problem, raw, bytes);
@@ -431,8 +431,8 @@ impl TableBuilder {
             return Ok(());
         }
         let mut cells = Vec::with_capacity(self.filling.len());
-        for (column, place) in self.filling.iter_mut().enumerate() {
-            let Some(filling) = place else { continue };
+        for (column, position) in self.filling.iter_mut().enumerate() {
+            let Some(filling) = position else { continue };
             if filling.rows == 0 {
                 continue;
             }
@@ -490,7 +490,9 @@ fn unreadable(name: Token, raw: Raw, bytes: &[u8]) -> String {
 #[inline]
 fn is_early(value: &Value<'_>) -> bool {
     match value {
-        Value::Integer(at) | Value::Instant(Instant::Micros(at) | Instant::Nanos(at)) => *at < 0,
+        Value::Integer(at) | Value::Timestamp(Timestamp::Micros(at) | Timestamp::Nanos(at)) => {
+            *at < 0
+        }
         _ => false,
     }
 }

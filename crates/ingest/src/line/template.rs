@@ -25,7 +25,7 @@ struct Expected {
 
 /// Position of a value in a line.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ValueRange {
     pub(super) column: usize,
     pub(super) is_symbol: bool,
     pub(super) at: usize,
@@ -61,25 +61,25 @@ impl Template {
     /// Returns the position of a field's value, provided that the line matches the template at
     /// `at`.
     #[inline]
-    pub(super) fn place(&self, field: usize, bytes: &[u8], at: usize) -> Option<Place> {
+    pub(super) fn value_range(&self, field: usize, bytes: &[u8], at: usize) -> Option<ValueRange> {
         let Expected { text_end, column, is_symbol } = *self.fields.get(field)?;
         let from = field.checked_sub(1).map_or(0, |before| self.fields[before].text_end);
-        let at = behind(bytes, at, &self.texts[from..text_end])?;
-        Some(Place { column, is_symbol, at })
+        let at = skip_text(bytes, at, &self.texts[from..text_end])?;
+        Some(ValueRange { column, is_symbol, at })
     }
 
     /// Returns the timestamp after the last value, and the end of the line.
     #[inline]
     pub(super) fn timestamp(&self, bytes: &[u8], at: usize) -> Option<(Token, usize)> {
         let from = self.fields.last()?.text_end;
-        let at = behind(bytes, at, &self.texts[from..])?;
+        let at = skip_text(bytes, at, &self.texts[from..])?;
         last_word_at(bytes, at)
     }
 }
 
 /// Returns the position after `text`, provided that the bytes at `at` match it.
 #[inline]
-fn behind(bytes: &[u8], at: usize, text: &[u8]) -> Option<usize> {
+fn skip_text(bytes: &[u8], at: usize, text: &[u8]) -> Option<usize> {
     let end = at + text.len();
     is_same(bytes.get(at..end)?, text).then_some(end)
 }
@@ -113,7 +113,7 @@ pub(super) fn push_plain(column: &mut ColumnBuilder, bytes: &[u8], at: usize) ->
         }
         ColumnBuilder::Long(cells) => {
             let (value, end) = value::short_integer(bytes, at)?;
-            let end = behind(bytes, end, b"i")?;
+            let end = skip_text(bytes, end, b"i")?;
             ends_value(bytes, end)?;
             cells.push(Some(value));
             end

@@ -6,7 +6,7 @@ use arrow_buffer::i256;
 use tidemark_border::LinePrecision;
 
 use super::lexer::{BINARY_DOUBLE, Form, Raw, Token};
-use crate::cast::{Instant, Value};
+use crate::cast::{Timestamp, Value};
 use crate::value_text;
 
 /// Returns the length of a unit in nanoseconds.
@@ -51,8 +51,10 @@ fn plain(text: &[u8]) -> Option<Value<'_>> {
     match last {
         b'i' if text.starts_with(b"0x") => Some(Value::Long256(digits)),
         b'i' => integer(digits).map(Value::Integer),
-        b't' if is_number => integer(digits).map(|value| Value::Instant(Instant::Micros(value))),
-        b'n' if is_number => integer(digits).map(|value| Value::Instant(Instant::Nanos(value))),
+        b't' if is_number => {
+            integer(digits).map(|value| Value::Timestamp(Timestamp::Micros(value)))
+        }
+        b'n' if is_number => integer(digits).map(|value| Value::Timestamp(Timestamp::Nanos(value))),
         b'd' if digits.eq_ignore_ascii_case(b"nan") => Some(Value::Null),
         b'd' if is_number => Some(Value::Decimal(digits)),
         b'0'..=b'9' | b'.' => double(text),
@@ -99,16 +101,16 @@ const EXACT_DIGITS: usize = 15;
 #[inline]
 pub(super) fn short_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let (is_negative, begin) = sign(bytes, at);
-    let (whole, point) = digits(bytes, begin, 0);
+    let (integer, point) = digits(bytes, begin, 0);
     if point == begin {
         return None;
     }
     let (unscaled, end, places) = match bytes.get(point) {
         Some(b'.') => {
-            let (unscaled, end) = digits(bytes, point + 1, whole);
+            let (unscaled, end) = digits(bytes, point + 1, integer);
             (unscaled, end, end - point - 1)
         }
-        _ => (whole, point, 0),
+        _ => (integer, point, 0),
     };
     if end - begin > EXACT_DIGITS {
         return None;
@@ -163,15 +165,15 @@ fn digits(bytes: &[u8], at: usize, before: u64) -> (u64, usize) {
 
 /// Parses the timestamp at the end of a line.
 #[inline]
-pub(super) fn trailing(text: &[u8], precision: LinePrecision) -> Option<Instant> {
+pub(super) fn trailing(text: &[u8], precision: LinePrecision) -> Option<Timestamp> {
     match text.split_last()? {
-        (b't', digits) => integer(digits).map(Instant::Micros),
-        (b'n', digits) => integer(digits).map(Instant::Nanos),
+        (b't', digits) => integer(digits).map(Timestamp::Micros),
+        (b'n', digits) => integer(digits).map(Timestamp::Nanos),
         _ => {
             let value = integer(text)?;
             match precision {
-                LinePrecision::Nanos => Some(Instant::Nanos(value)),
-                other => value.checked_mul(nanos_of(other) / 1_000).map(Instant::Micros),
+                LinePrecision::Nanos => Some(Timestamp::Nanos(value)),
+                other => value.checked_mul(nanos_of(other) / 1_000).map(Timestamp::Micros),
             }
         }
     }

@@ -10,7 +10,7 @@ use chrono::DateTime;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, ParameterValue, push_item};
 use uuid::Uuid;
 
-use super::reader::{DAY_MICROS, Reader, instant, malformed, sized};
+use super::reader::{DAY_MICROS, Reader, malformed, since_1970, sized};
 use super::text::text_of;
 use super::{items, oid};
 
@@ -77,10 +77,10 @@ pub(super) fn decoded(bytes: &[u8], oid: u32) -> EngineResult<ParameterValue<'_>
         },
         oid::DATE => {
             let days = i64::from(i32::from_be_bytes(sized(bytes)?));
-            Value::Timestamp(instant(days.checked_mul(DAY_MICROS))?)
+            Value::Timestamp(since_1970(days.checked_mul(DAY_MICROS))?)
         }
         oid::TIMESTAMP | oid::TIMESTAMPTZ => {
-            Value::Timestamp(instant(Some(i64::from_be_bytes(sized(bytes)?)))?)
+            Value::Timestamp(since_1970(Some(i64::from_be_bytes(sized(bytes)?)))?)
         }
         oid::UUID => Value::Uuid(sized(bytes)?),
         oid::BYTEA => Value::Binary(Cow::Borrowed(bytes)),
@@ -141,23 +141,23 @@ fn numeric(bytes: &[u8]) -> EngineResult<String> {
         0xf000 => return Ok("-Infinity".to_owned()),
         _ => return Err(malformed()),
     };
-    let group = |place: i32| {
-        let index = usize::try_from(i32::from(weight) - place).ok();
+    let group = |position: i32| {
+        let index = usize::try_from(i32::from(weight) - position).ok();
         index.and_then(|index| groups.get(index)).copied().unwrap_or(0)
     };
     let mut digits = String::new();
-    for place in (0..=i32::from(weight)).rev() {
-        let _ = write!(digits, "{:04}", group(place));
+    for position in (0..=i32::from(weight)).rev() {
+        let _ = write!(digits, "{:04}", group(position));
     }
-    let whole = match digits.trim_start_matches('0') {
+    let integer = match digits.trim_start_matches('0') {
         "" => "0",
-        whole => whole,
+        integer => integer,
     };
-    let mut text = format!("{minus}{whole}");
+    let mut text = format!("{minus}{integer}");
     if scale > 0 {
         let mut fraction = String::new();
-        for place in (1..).take(scale.div_ceil(4)) {
-            let _ = write!(fraction, "{:04}", group(-place));
+        for position in (1..).take(scale.div_ceil(4)) {
+            let _ = write!(fraction, "{:04}", group(-position));
         }
         fraction.truncate(scale);
         text.push('.');

@@ -56,8 +56,8 @@ pub(super) fn decoded(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'_
         0x0d => Value::text(long256(sized(bytes)?)),
         0x0e => geohash(bytes)?,
         0x10 => long(bytes)?.map_or(Value::Null, |nanos| {
-            let instant = DateTime::from_timestamp_nanos(nanos);
-            Value::text(instant.format("%Y-%m-%dT%H:%M:%S%.9fZ").to_string())
+            let timestamp = DateTime::from_timestamp_nanos(nanos);
+            Value::text(timestamp.format("%Y-%m-%dT%H:%M:%S%.9fZ").to_string())
         }),
         0x11 => Value::text(array(bytes)?),
         0x13..=0x15 => decimal(bytes, code)?,
@@ -119,8 +119,8 @@ fn geohash(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     value[..width].copy_from_slice(bytes);
     let value = u64::from_le_bytes(value) & ((1 << bits) - 1);
     let (step, count) = if bits.is_multiple_of(5) { (5, bits / 5) } else { (1, bits) };
-    let digits = (0..count).rev().map(|place| {
-        let digit = value >> (u32::from(place) * step) & ((1 << step) - 1);
+    let digits = (0..count).rev().map(|position| {
+        let digit = value >> (u32::from(position) * step) & ((1 << step) - 1);
         char::from(GEOHASH_BASE32[digit as usize])
     });
     Ok(ParameterValue::text(digits.collect::<String>()))

@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use tidemark_types::{EngineResult, ParameterItems};
 
 use super::oid;
-use super::reader::{DAY_MICROS, Reader, instant, sized};
+use super::reader::{DAY_MICROS, Reader, since_1970, sized};
 use super::text::text_of;
 
 /// Reads `count` items of the type with this OID. Returns `None` without reading anything if items
@@ -43,11 +43,11 @@ pub(super) fn read(
         })?,
         oid::DATE => numbers::<TimestampMicrosecondType, 4>(reader, count, |bytes| {
             let days = i64::from(i32::from_be_bytes(bytes));
-            instant(days.checked_mul(DAY_MICROS)).map(Some)
+            since_1970(days.checked_mul(DAY_MICROS)).map(Some)
         })?,
         oid::TIMESTAMP | oid::TIMESTAMPTZ => {
             numbers::<TimestampMicrosecondType, 8>(reader, count, |bytes| {
-                instant(Some(i64::from_be_bytes(bytes))).map(Some)
+                since_1970(Some(i64::from_be_bytes(bytes))).map(Some)
             })?
         }
         oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::CHAR => texts(reader, count)?,

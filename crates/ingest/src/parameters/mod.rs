@@ -145,9 +145,9 @@ fn named(error: EngineError, index: usize) -> EngineError {
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> EngineResult<[u8; N]> {
-    let (taken, rest) = bytes.split_first_chunk().ok_or_else(cut_short)?;
+    let (head, rest) = bytes.split_first_chunk().ok_or_else(cut_short)?;
     *bytes = rest;
-    Ok(*taken)
+    Ok(*head)
 }
 
 fn cut_short() -> EngineError {

@@ -16,7 +16,7 @@ pub(super) fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
 }
 
 /// Converts microseconds since 2000 to microseconds since 1970. Fails for infinite timestamps.
-pub(super) fn instant(since_2000: Option<i64>) -> EngineResult<i64> {
+pub(super) fn since_1970(since_2000: Option<i64>) -> EngineResult<i64> {
     let is_finite = |micros: &i64| *micros != i64::MIN && *micros != i64::MAX;
     let micros = since_2000.filter(is_finite).and_then(|micros| micros.checked_add(ORIGIN_MICROS));
     micros.ok_or_else(|| EngineError::new(ErrorCode::InvalidValue, "timestamp out of range"))
@@ -36,9 +36,9 @@ impl<'b> Reader<'b> {
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> EngineResult<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
+        let (head, rest) = self.0.split_first_chunk().ok_or_else(malformed)?;
         self.0 = rest;
-        Ok(*taken)
+        Ok(*head)
     }
 
     pub(super) fn i16(&mut self) -> EngineResult<i16> {
@@ -50,8 +50,8 @@ impl<'b> Reader<'b> {
     }
 
     pub(super) fn bytes(&mut self, count: usize) -> EngineResult<&'b [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or_else(malformed)?;
+        let (head, rest) = self.0.split_at_checked(count).ok_or_else(malformed)?;
         self.0 = rest;
-        Ok(taken)
+        Ok(head)
     }
 }

@@ -151,7 +151,7 @@ pub(super) enum Values<'a> {
     Bits(&'a [u8]),
     /// Fixed-width values.
     Fixed(&'a [u8]),
-    Instants(Vec<i64>),
+    Timestamps(Vec<i64>),
     /// Ids in the connection's dictionary.
     Symbols(Vec<u32>),
     /// Ids in the column-local dictionary.
@@ -187,7 +187,7 @@ impl<'a> Block<'a> {
         if table.len() > MAX_NAME_BYTES {
             return Err(bytes.malformed("the table name has more than 127 bytes"));
         }
-        let rows = bytes.count("rows", context.options.most_rows, "qwp.max.rows.per.table")?;
+        let rows = bytes.count("rows", context.options.max_rows, "qwp.max.rows.per.table")?;
         let count = bytes.count("columns", MAX_COLUMNS, "limit")?;
         if count == 0 && rows > 0 {
             return Err(bytes.malformed(format!("{rows} rows without columns")));
@@ -223,7 +223,7 @@ impl<'a> WireColumn<'a> {
         (name, kind): (&'a str, Kind),
         rows: usize,
     ) -> Read<Self> {
-        bytes.room(rows, kind.row_bytes())?;
+        bytes.reserve(rows, kind.row_bytes())?;
         let nulls = match bytes.byte("null flag")? {
             0 => None,
             _ => Some(bytes.take(rows.div_ceil(8), "null bitmap")?),
@@ -256,7 +256,7 @@ impl<'a> Values<'a> {
             Kind::Timestamp | Kind::TimestampNanos if !context.flags.gorilla => fixed(bytes, 8),
             Kind::Timestamp | Kind::TimestampNanos => match bytes.byte("encoding")? {
                 0 => fixed(bytes, 8),
-                1 => gorilla::decode(bytes, count).map(Self::Instants),
+                1 => gorilla::decode(bytes, count).map(Self::Timestamps),
                 other => Err(bytes.malformed(format!("unknown encoding {other}"))),
             },
             Kind::Symbol => Self::symbols(bytes, context, count),
@@ -299,7 +299,7 @@ impl<'a> Values<'a> {
         let mut own = Dictionary::default();
         for _ in 0..known {
             let text = bytes.text("entry")?;
-            bytes.room(1, text.len() + ENTRY_BYTES)?;
+            bytes.reserve(1, text.len() + ENTRY_BYTES)?;
             own.push(text);
         }
         let keys = entries(bytes, count, known)?;
@@ -329,7 +329,7 @@ impl<'a> Values<'a> {
                 return Err(bytes.malformed("a string is not valid UTF-8"));
             }
         }
-        bytes.room(content.len(), 1)?;
+        bytes.reserve(content.len(), 1)?;
         Ok(Self::Texts(ends, content))
     }
 
@@ -341,7 +341,7 @@ impl<'a> Values<'a> {
                 bytes.malformed(format!("{count} arrays do not fit in {} bytes", bytes.left()))
             );
         }
-        bytes.room(count, size_of::<(&[u8], &[u8])>())?;
+        bytes.reserve(count, size_of::<(&[u8], &[u8])>())?;
         let mut arrays = Vec::with_capacity(count);
         for _ in 0..count {
             let dimensions = bytes.byte("dimensions")?;
@@ -365,7 +365,7 @@ impl<'a> Values<'a> {
                     .malformed("an array has too many elements, or too many empty nested arrays"));
             }
             let content = bytes.take_values(elements, size_of::<f64>())?;
-            bytes.room(content.len(), 2)?;
+            bytes.reserve(content.len(), 2)?;
             arrays.push((shape, content));
         }
         Ok(Self::Arrays(arrays))

@@ -35,15 +35,15 @@ impl<'a> Bytes<'a> {
     }
 
     /// Reserves memory for the declared number of values before it is allocated.
-    pub(super) fn room(&mut self, count: usize, width: usize) -> Read<()> {
-        let wanted = count.saturating_mul(width);
-        if wanted > self.memory {
+    pub(super) fn reserve(&mut self, count: usize, width: usize) -> Read<()> {
+        let required = count.saturating_mul(width);
+        if required > self.memory {
             let limit = self.limit;
             return Err(self.malformed(format!(
                 "uncommitted rows need too much memory [qwp.max.uncommitted.size={limit}]"
             )));
         }
-        self.memory -= wanted;
+        self.memory -= required;
         Ok(())
     }
 
@@ -53,13 +53,13 @@ impl<'a> Bytes<'a> {
             let left = self.left();
             return Err(self.malformed(format!("{what}: expected {count} bytes, found {left}")));
         }
-        let taken = &self.all[self.at..self.at + count];
+        let bytes = &self.all[self.at..self.at + count];
         self.at += count;
-        Ok(taken)
+        Ok(bytes)
     }
 
     /// Returns the remaining bytes without consuming them.
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(super) fn remaining(&self) -> &'a [u8] {
         &self.all[self.at..]
     }
 
@@ -83,7 +83,7 @@ impl<'a> Bytes<'a> {
     #[inline]
     pub(super) fn varint(&mut self, what: &str) -> Read<u64> {
         // Fast path for short numbers, because symbol ids are short and frequent.
-        let (value, length) = match self.rest() {
+        let (value, length) = match self.remaining() {
             [low @ ..0x80, ..] => (u64::from(*low), 1),
             [low, high @ ..0x80, ..] => (u64::from(low & 0x7f) | u64::from(*high) << 7, 2),
             _ => return self.long_varint(what),

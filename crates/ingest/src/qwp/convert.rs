@@ -20,7 +20,7 @@ use tidemark_types::{EngineError, Field, SqlType};
 
 use super::block::{Kind, Values, WireColumn};
 use super::dictionary::{Compact, Dictionary};
-use crate::cast::{self, Instant, Problem, Value};
+use crate::cast::{self, Problem, Timestamp, Value};
 use crate::column::ColumnBuilder;
 
 type Converted = Result<ArrayRef, Problem>;
@@ -91,12 +91,12 @@ pub(super) fn array(
         (Kind::Long, SqlType::Long, Values::Fixed(bytes)) => {
             Ok(fixed::<Int64Type, 8>(column, bytes, i64::from_le_bytes, is_smallest))
         }
-        (Kind::Date, SqlType::Date, _) => Ok(instants::<TimestampMillisecondType>(column)),
+        (Kind::Date, SqlType::Date, _) => Ok(timestamps::<TimestampMillisecondType>(column)),
         (Kind::Timestamp, SqlType::Timestamp, _) => {
-            Ok(instants::<TimestampMicrosecondType>(column))
+            Ok(timestamps::<TimestampMicrosecondType>(column))
         }
         (Kind::TimestampNanos, SqlType::TimestampNs, _) => {
-            Ok(instants::<TimestampNanosecondType>(column))
+            Ok(timestamps::<TimestampNanosecondType>(column))
         }
         (Kind::Uuid, SqlType::Uuid, Values::Fixed(bytes)) => big_endian::<16>(column, bytes),
         (Kind::Long256, SqlType::Long256, Values::Fixed(bytes)) => big_endian::<32>(column, bytes),
@@ -189,10 +189,10 @@ fn booleans(column: &WireColumn<'_>, bits: &[u8]) -> ArrayRef {
     Arc::new(BooleanArray::new(values, None))
 }
 
-fn instants<A: ArrowPrimitiveType<Native = i64>>(column: &WireColumn<'_>) -> ArrayRef {
+fn timestamps<A: ArrowPrimitiveType<Native = i64>>(column: &WireColumn<'_>) -> ArrayRef {
     let is_null = |value: i64| value == i64::MIN;
     match &column.values {
-        Values::Instants(values) => {
+        Values::Timestamps(values) => {
             let (values, nulls) = cells(column, values.iter().copied(), is_null);
             Arc::new(PrimitiveArray::<A>::new(ScalarBuffer::from(values), nulls))
         }
@@ -221,7 +221,7 @@ where
     });
     let (values, nulls) = cells(column, packed, is_null);
     let content = Buffer::from(values.as_flattened());
-    made(FixedSizeBinaryArray::try_new(SIZE as i32, content, nulls))
+    array_of(FixedSizeBinaryArray::try_new(SIZE as i32, content, nulls))
 }
 
 fn symbols(column: &WireColumn<'_>, compact: &Compact, dictionary: &Dictionary) -> Converted {
@@ -229,38 +229,38 @@ fn symbols(column: &WireColumn<'_>, compact: &Compact, dictionary: &Dictionary) 
     let values = StringArray::from_iter_values(texts);
     let (keys, nulls) = cells(column, compact.keys.iter().copied(), |_| false);
     let keys = Int32Array::new(ScalarBuffer::from(keys), nulls);
-    made(DictionaryArray::try_new(keys, Arc::new(values)))
+    array_of(DictionaryArray::try_new(keys, Arc::new(values)))
 }
 
 /// Iterates over the strings between consecutive end offsets.
-fn pieces<'a>(ends: &'a [u8], content: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+fn strings<'a>(ends: &'a [u8], content: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut start = 0;
     ends.as_chunks().0.iter().map(move |end| {
         let end = u32::from_le_bytes(*end) as usize;
-        let piece = &content[start..end];
+        let string = &content[start..end];
         start = end;
-        piece
+        string
     })
 }
 
 fn texts(column: &WireColumn<'_>, ends: &[u8], content: &[u8]) -> Converted {
     let mut builder = StringViewBuilder::with_capacity(column.rows);
-    let mut pieces = pieces(ends, content);
+    let mut values = strings(ends, content);
     for row in 0..column.rows {
         if column.is_null(row) {
             builder.append_null();
-        } else if let Some(piece) = pieces.next() {
-            builder.append_value(std::str::from_utf8(piece).map_err(|_| Problem::Utf8)?);
+        } else if let Some(string) = values.next() {
+            builder.append_value(std::str::from_utf8(string).map_err(|_| Problem::Utf8)?);
         }
     }
     Ok(Arc::new(builder.finish()))
 }
 
 fn binaries(column: &WireColumn<'_>, ends: &[u8], content: &[u8]) -> Converted {
-    let lengths = pieces(ends, content).map(<[u8]>::len);
+    let lengths = strings(ends, content).map(<[u8]>::len);
     let (lengths, nulls) = cells(column, lengths, |_| false);
     let offsets = OffsetBuffer::<i64>::from_lengths(lengths);
-    made(LargeBinaryArray::try_new(offsets, Buffer::from(content), nulls))
+    array_of(LargeBinaryArray::try_new(offsets, Buffer::from(content), nulls))
 }
 
 /// Converts geohashes. A geohash that is more precise than the column is truncated to the column's
@@ -278,12 +278,12 @@ fn geohashes(column: &WireColumn<'_>, own: u8, bits: u8, bytes: &[u8]) -> Conver
     });
     let (values, nulls) = cells(column, packed, |value| value == all_ones);
     let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
-    let most = u64::MAX >> (64 - bits);
+    let max = u64::MAX >> (64 - bits);
     let mut builder = ColumnBuilder::new(&Field::new(column.name, SqlType::Geohash(own)), None)?;
     for (at, value) in values.iter().enumerate() {
         match &mut builder {
             ColumnBuilder::Geohash { values: cells, .. } if is_valid(at) => {
-                if *value > most {
+                if *value > max {
                     return Err(Problem::Value);
                 }
                 cells.push(Some((*value >> (bits - own)) as i64));
@@ -363,10 +363,10 @@ fn value<'a>(
             }
         },
         (Kind::Date | Kind::Timestamp | Kind::TimestampNanos, Values::Fixed(bytes)) => {
-            instant(column.kind, i64::from_le_bytes(one(bytes, at)?), target)?
+            timestamp(column.kind, i64::from_le_bytes(one(bytes, at)?), target)?
         }
-        (Kind::Timestamp | Kind::TimestampNanos, Values::Instants(values)) => {
-            instant(column.kind, values[at], target)?
+        (Kind::Timestamp | Kind::TimestampNanos, Values::Timestamps(values)) => {
+            timestamp(column.kind, values[at], target)?
         }
         (Kind::Symbol, Values::Symbols(entries)) => {
             Value::Symbol(Cow::Borrowed(dictionary.get(entries[at]).as_bytes()))
@@ -394,14 +394,14 @@ fn one<const WIDTH: usize>(bytes: &[u8], at: usize) -> Result<[u8; WIDTH], Probl
     bytes.as_chunks().0.get(at).copied().ok_or(Problem::Value)
 }
 
-fn instant(kind: Kind, value: i64, target: SqlType) -> Result<Value<'static>, Problem> {
+fn timestamp(kind: Kind, value: i64, target: SqlType) -> Result<Value<'static>, Problem> {
     Ok(match kind {
         _ if value == i64::MIN => Value::Null,
-        Kind::TimestampNanos => Value::Instant(Instant::Nanos(value)),
-        Kind::Timestamp => Value::Instant(Instant::Micros(value)),
+        Kind::TimestampNanos => Value::Timestamp(Timestamp::Nanos(value)),
+        Kind::Timestamp => Value::Timestamp(Timestamp::Micros(value)),
         // For a numeric column, the number retains its original unit.
         _ if target == SqlType::Long => Value::Integer(value),
-        _ => Value::Instant(Instant::Micros(value.checked_mul(1_000).ok_or(Problem::Value)?)),
+        _ => Value::Timestamp(Timestamp::Micros(value.checked_mul(1_000).ok_or(Problem::Value)?)),
     })
 }
 
@@ -417,7 +417,9 @@ fn decimal(bytes: &[u8], at: usize, digits: u8, scale: u8) -> Result<Value<'stat
     Ok(Value::Unscaled(value, scale))
 }
 
-fn made<T: arrow_array::Array + 'static>(array: Result<T, arrow_schema::ArrowError>) -> Converted {
+fn array_of<T: arrow_array::Array + 'static>(
+    array: Result<T, arrow_schema::ArrowError>,
+) -> Converted {
     let array = array.map_err(|error| EngineError::internal(error.to_string()))?;
     Ok(Arc::new(array))
 }

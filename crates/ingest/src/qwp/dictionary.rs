@@ -14,7 +14,7 @@ pub(super) struct Dictionary {
     ends: Vec<usize>,
     /// For each entry, the last column that used it, and the entry's key in that column. Used by
     /// [`Self::compact`].
-    places: Vec<(u32, i32)>,
+    last_uses: Vec<(u32, i32)>,
     column: u32,
 }
 
@@ -31,10 +31,10 @@ impl Dictionary {
     }
 
     /// Returns the memory used by the dictionary in bytes.
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.texts.capacity()
             + self.ends.capacity() * size_of::<usize>()
-            + self.places.capacity() * size_of::<(u32, i32)>()
+            + self.last_uses.capacity() * size_of::<(u32, i32)>()
     }
 
     pub(super) fn get(&self, entry: u32) -> &str {
@@ -83,7 +83,7 @@ impl Dictionary {
         text: &str,
         options: &QwpOptions,
     ) -> Result<(), QwpFailure> {
-        let limit = options.most_dictionary_bytes;
+        let limit = options.max_dictionary_bytes;
         if self.texts.len() + text.len() > limit {
             let reason = format!("the dictionary is too large [qwp.max.dictionary.size={limit}]");
             return Err(bytes.malformed(reason).into());
@@ -100,23 +100,23 @@ impl Dictionary {
 
     /// Compacts the symbols of one column. All its ids must be known entries.
     pub(super) fn compact(&mut self, column: &[u32]) -> Compact {
-        self.places.resize(self.len(), (0, 0));
+        self.last_uses.resize(self.len(), (0, 0));
         self.column = self.column.wrapping_add(1);
         if self.column == 0 {
             // After a wraparound of the counter, old entries would appear to be current.
-            self.places.fill((0, 0));
+            self.last_uses.fill((0, 0));
             self.column = 1;
         }
         let mut entries = Vec::new();
-        let mut place = |entry: u32| {
-            let place = &mut self.places[entry as usize];
-            if place.0 != self.column {
-                *place = (self.column, entries.len() as i32);
+        let mut position = |entry: u32| {
+            let position = &mut self.last_uses[entry as usize];
+            if position.0 != self.column {
+                *position = (self.column, entries.len() as i32);
                 entries.push(entry);
             }
-            place.1
+            position.1
         };
-        let keys = column.iter().map(|entry| place(*entry)).collect();
+        let keys = column.iter().map(|entry| position(*entry)).collect();
         Compact { keys, entries }
     }
 }

@@ -23,8 +23,8 @@ impl Bits<'_> {
     /// Reads a signed number, starting with its least significant bit.
     fn number(&mut self, width: u32) -> Option<i64> {
         let mut value = 0_i64;
-        for place in 0..width {
-            value |= i64::from(self.bit()?) << place;
+        for bit in 0..width {
+            value |= i64::from(self.bit()?) << bit;
         }
         let unused = i64::BITS - width;
         Some(value << unused >> unused)
@@ -61,7 +61,7 @@ pub(super) fn decode(bytes: &mut Bytes<'_>, count: usize) -> Read<Vec<i64>> {
     }
     let mut values = Vec::with_capacity(count);
     values.extend([first, second]);
-    let mut bits = Bits { bytes: bytes.rest(), at: 0 };
+    let mut bits = Bits { bytes: bytes.remaining(), at: 0 };
     let (mut before, mut last) = (first, second);
     for _ in 2..count {
         let next = bits.difference().and_then(|difference| {

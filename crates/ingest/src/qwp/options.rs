@@ -8,13 +8,13 @@ pub struct QwpOptions {
     /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
     /// Maximum number of columns in a table.
-    pub most_columns: usize,
+    pub max_columns: usize,
     /// Maximum number of rows in a block.
-    pub most_rows: usize,
+    pub max_rows: usize,
     /// Maximum number of tables that a connection may name.
-    pub most_tables: usize,
+    pub max_tables: usize,
     /// Maximum total size in bytes of the dictionary's strings.
-    pub most_dictionary_bytes: usize,
+    pub max_dictionary_bytes: usize,
     /// Maximum memory in bytes for uncommitted rows.
-    pub most_held_bytes: usize,
+    pub max_pending_bytes: usize,
 }

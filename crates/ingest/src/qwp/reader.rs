@@ -31,7 +31,7 @@ pub struct QwpReader {
     /// Every table name that the connection has used, case-folded.
     named: HashSet<String, FxBuildHasher>,
     rows: u64,
-    held_bytes: usize,
+    pending_bytes: usize,
 }
 
 impl QwpReader {
@@ -45,7 +45,7 @@ impl QwpReader {
             by_name: HashMap::default(),
             named: HashSet::default(),
             rows: 0,
-            held_bytes: 0,
+            pending_bytes: 0,
         }
     }
 
@@ -57,19 +57,19 @@ impl QwpReader {
 
     /// Returns the memory used by uncommitted rows in bytes.
     #[must_use]
-    pub fn held_bytes(&self) -> usize {
-        self.held_bytes
+    pub fn pending_bytes(&self) -> usize {
+        self.pending_bytes
     }
 
     /// Returns the memory used by the dictionary in bytes.
     #[must_use]
     pub fn dictionary_bytes(&self) -> usize {
-        self.dictionary.held_bytes()
+        self.dictionary.memory_bytes()
     }
 
     /// Reads a message; returns whether the commit of its rows is deferred.
     pub fn read(&mut self, message: &[u8], targets: &mut dyn Targets) -> Result<bool, QwpFailure> {
-        let memory = self.options.most_held_bytes.saturating_sub(self.held_bytes);
+        let memory = self.options.max_pending_bytes.saturating_sub(self.pending_bytes);
         let mut bytes = Bytes::new(message, memory);
         let (flags, tables) = header(&mut bytes)?;
         if flags.delta {
@@ -98,15 +98,15 @@ impl QwpReader {
         if block.rows == 0 {
             return Ok(());
         }
-        let place = match self.by_name.get(&folded) {
-            Some(place) => *place,
+        let position = match self.by_name.get(&folded) {
+            Some(position) => *position,
             None => self.open(folded, block.table, targets)?,
         };
-        let table = &mut self.tables[place];
-        let held = table
+        let table = &mut self.tables[position];
+        let bytes = table
             .push(block, &mut self.dictionary, &self.options)
             .map_err(|failure| failure.of(|| table.rows.target()))?;
-        self.held_bytes = self.held_bytes.saturating_add(held);
+        self.pending_bytes = self.pending_bytes.saturating_add(bytes);
         self.rows += block.rows as u64;
         Ok(())
     }
@@ -117,10 +117,10 @@ impl QwpReader {
         name: &str,
         targets: &mut dyn Targets,
     ) -> Result<usize, QwpFailure> {
-        let most = self.options.most_tables;
+        let max = self.options.max_tables;
         if !self.named.contains(&folded) {
-            if self.named.len() >= most {
-                let reason = format!("too many tables [qwp.max.tables.per.connection={most}]");
+            if self.named.len() >= max {
+                let reason = format!("too many tables [qwp.max.tables.per.connection={max}]");
                 return Err(QwpFailure::refused(QwpStatus::ParseError, reason));
             }
             self.named.insert(folded.clone());
@@ -152,7 +152,7 @@ impl QwpReader {
     pub fn take_tables(&mut self) -> Vec<TableRows> {
         self.by_name.clear();
         self.rows = 0;
-        self.held_bytes = 0;
+        self.pending_bytes = 0;
         let tables = std::mem::take(&mut self.tables);
         tables.into_iter().map(|table| table.rows).collect()
     }

@@ -15,14 +15,14 @@ use super::block::{Block, Kind, WireColumn};
 use super::dictionary::Dictionary;
 use super::options::QwpOptions;
 use super::{QwpFailure, QwpStatus, convert};
-use crate::cast::{Instant, Problem};
+use crate::cast::{Problem, Timestamp};
 use crate::rows::shown;
 use crate::rows::{
     Additions, Cells, Chunk, MAX_CHUNK_ROWS, NotAdded, TIMESTAMP, TableRows, TargetColumn,
     TargetTable,
 };
 
-type Taken<T> = Result<T, QwpFailure>;
+type QwpResult<T> = Result<T, QwpFailure>;
 
 #[derive(Debug)]
 pub(super) struct TableColumns {
@@ -31,11 +31,11 @@ pub(super) struct TableColumns {
     names: HashMap<String, usize, FxBuildHasher>,
 }
 
-fn mismatch<T>(reason: impl Into<String>) -> Taken<T> {
+fn mismatch<T>(reason: impl Into<String>) -> QwpResult<T> {
     Err(QwpFailure::refused(QwpStatus::SchemaMismatch, reason))
 }
 
-fn malformed<T>(reason: impl Into<String>) -> Taken<T> {
+fn malformed<T>(reason: impl Into<String>) -> QwpResult<T> {
     Err(QwpFailure::refused(QwpStatus::ParseError, reason))
 }
 
@@ -54,12 +54,12 @@ impl TableColumns {
         block: &Block<'_>,
         dictionary: &mut Dictionary,
         options: &QwpOptions,
-    ) -> Taken<usize> {
-        let places = self.places(block, options)?;
-        let mut cells = Vec::with_capacity(places.len() + 1);
-        for (wire, place) in block.columns.iter().zip(&places) {
-            if let Some(place) = *place {
-                cells.push(self.cells(wire, place, dictionary)?);
+    ) -> QwpResult<usize> {
+        let positions = self.targets(block, options)?;
+        let mut cells = Vec::with_capacity(positions.len() + 1);
+        for (wire, position) in block.columns.iter().zip(&positions) {
+            if let Some(position) = *position {
+                cells.push(self.cells(wire, position, dictionary)?);
             }
         }
         if let Some(time) = self.server_time(block.rows, &cells) {
@@ -67,36 +67,40 @@ impl TableColumns {
         }
         self.check_required(&cells)?;
         let bytes = cells.iter().map(|cells| cells.array.get_array_memory_size()).sum();
-        self.keep(block.rows, cells);
+        self.push_chunks(block.rows, cells);
         Ok(bytes)
     }
 
     /// Returns the target column of each column in a block, and creates missing columns. The target
     /// is `None` for a new column whose type is unknown.
-    fn places(&mut self, block: &Block<'_>, options: &QwpOptions) -> Taken<Vec<Option<usize>>> {
+    fn targets(
+        &mut self,
+        block: &Block<'_>,
+        options: &QwpOptions,
+    ) -> QwpResult<Vec<Option<usize>>> {
         let mut is_taken = vec![false; self.rows.table.columns.len() + block.columns.len() + 1];
-        let mut places = Vec::with_capacity(block.columns.len());
+        let mut positions = Vec::with_capacity(block.columns.len());
         for wire in &block.columns {
-            let place = if wire.name.is_empty() {
+            let position = if wire.name.is_empty() {
                 Some(self.timestamp(wire)?)
-            } else if let Some(place) = self.names.get(&fold(wire.name)) {
-                Some(*place)
+            } else if let Some(position) = self.names.get(&fold(wire.name)) {
+                Some(*position)
             } else {
                 self.add(wire, options)?
             };
-            if let Some(place) = place
-                && std::mem::replace(&mut is_taken[place], true)
+            if let Some(position) = position
+                && std::mem::replace(&mut is_taken[position], true)
             {
-                let name = shown(self.rows.table.columns[place].name.as_bytes());
+                let name = shown(self.rows.table.columns[position].name.as_bytes());
                 return malformed(format!("duplicate column {name} in a block"));
             }
-            places.push(place);
+            positions.push(position);
         }
-        Ok(places)
+        Ok(positions)
     }
 
     /// Returns the designated timestamp's column. In a new table, creates this column.
-    fn timestamp(&mut self, wire: &WireColumn<'_>) -> Taken<usize> {
+    fn timestamp(&mut self, wire: &WireColumn<'_>) -> QwpResult<usize> {
         let sql_type = match wire.kind {
             Kind::Timestamp => SqlType::Timestamp,
             Kind::TimestampNanos => SqlType::TimestampNs,
@@ -111,7 +115,7 @@ impl TableColumns {
         }
     }
 
-    fn make_timestamp(&mut self, sql_type: SqlType) -> Taken<usize> {
+    fn make_timestamp(&mut self, sql_type: SqlType) -> QwpResult<usize> {
         if self.names.contains_key(TIMESTAMP) {
             let table = &self.rows.table.name;
             return mismatch(format!(
@@ -123,15 +127,15 @@ impl TableColumns {
         Ok(column)
     }
 
-    fn add(&mut self, wire: &WireColumn<'_>, options: &QwpOptions) -> Taken<Option<usize>> {
+    fn add(&mut self, wire: &WireColumn<'_>, options: &QwpOptions) -> QwpResult<Option<usize>> {
         let new_type = || {
             convert::new_type(wire).map_err(|_| {
                 let (name, kind) = (shown(wire.name.as_bytes()), wire.kind.name());
                 format!("column {name}: cannot create a column for {kind}")
             })
         };
-        let QwpOptions { create_columns: columns, most_columns, .. } = *options;
-        match self.rows.add(wire.name, new_type, Additions { columns, most_columns }) {
+        let QwpOptions { create_columns: columns, max_columns: most_columns, .. } = *options;
+        match self.rows.add(wire.name, new_type, Additions { columns, max_columns: most_columns }) {
             Ok(Some(column)) => {
                 self.names.insert(fold(wire.name), column);
                 Ok(Some(column))
@@ -145,15 +149,15 @@ impl TableColumns {
     fn cells(
         &self,
         wire: &WireColumn<'_>,
-        place: usize,
+        position: usize,
         dictionary: &mut Dictionary,
-    ) -> Taken<Cells> {
-        let column = &self.rows.table.columns[place];
+    ) -> QwpResult<Cells> {
+        let column = &self.rows.table.columns[position];
         let array = match convert::array(wire, column.sql_type, dictionary) {
             Ok(array) => array,
-            Err(problem) => return self.refuse(wire, place, problem),
+            Err(problem) => return self.refuse(wire, position, problem),
         };
-        let array = if self.rows.table.timestamp == Some(place) && array.null_count() > 0 {
+        let array = if self.rows.table.timestamp == Some(position) && array.null_count() > 0 {
             if !wire.name.is_empty() {
                 return mismatch(format!(
                     "the designated timestamp of '{}' is null",
@@ -168,12 +172,12 @@ impl TableColumns {
         // have a value.
         let missing = (column.has_default && wire.nulls.is_some())
             .then(|| BooleanBuffer::collect_bool(wire.rows, |row| wire.is_null(row)));
-        Ok(Cells { column: place, array, missing })
+        Ok(Cells { column: position, array, missing })
     }
 
     #[cold]
-    fn refuse<T>(&self, wire: &WireColumn<'_>, place: usize, problem: Problem) -> Taken<T> {
-        let TargetColumn { name, sql_type, .. } = &self.rows.table.columns[place];
+    fn refuse<T>(&self, wire: &WireColumn<'_>, position: usize, problem: Problem) -> QwpResult<T> {
+        let TargetColumn { name, sql_type, .. } = &self.rows.table.columns[position];
         let (table, kind, type_name) = (&self.rows.table.name, wire.kind.name(), sql_type.name());
         match problem {
             Problem::Kind => mismatch(format!(
@@ -200,7 +204,7 @@ impl TableColumns {
         Some(Cells { column, array: server_times(rows, sql_type), missing: None })
     }
 
-    fn check_required(&self, cells: &[Cells]) -> Taken<()> {
+    fn check_required(&self, cells: &[Cells]) -> QwpResult<()> {
         for (at, column) in
             self.rows.table.columns.iter().enumerate().filter(|(_, one)| one.required)
         {
@@ -215,7 +219,7 @@ impl TableColumns {
         Ok(())
     }
 
-    fn keep(&mut self, rows: usize, cells: Vec<Cells>) {
+    fn push_chunks(&mut self, rows: usize, cells: Vec<Cells>) {
         if rows <= MAX_CHUNK_ROWS {
             self.rows.chunks.push(Chunk { rows, cells });
             return;
@@ -233,7 +237,7 @@ impl TableColumns {
 }
 
 fn server_times(rows: usize, sql_type: SqlType) -> ArrayRef {
-    let now = |unit| Instant::now().in_units_of(unit).unwrap_or_default();
+    let now = |unit| Timestamp::now().in_units_of(unit).unwrap_or_default();
     if sql_type == SqlType::TimestampNs {
         Arc::new(PrimitiveArray::<TimestampNanosecondType>::from_value(now(1), rows))
     } else {

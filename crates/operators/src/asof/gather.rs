@@ -19,7 +19,7 @@ pub(crate) fn gather(
 ) -> Result<ArrayRef> {
     macro_rules! primitive {
         ($arrow:ty) => {
-            return Ok(Arc::new(gather_primitive::<$arrow>(chunks, matches, wanted)))
+            return Ok(Arc::new(gather_primitive::<$arrow>(chunks, matches, required)))
         };
     }
     if chunks.is_empty() {

@@ -9,5 +9,5 @@ mod slices;
 pub(crate) mod stream;
 
 pub use bytes::{cell_bytes, rows_of_bytes};
-pub use literal::ShareLiterals;
+pub use literal::InternLiterals;
 pub(crate) use literal::{has_long_constant, shared};

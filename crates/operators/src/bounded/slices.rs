@@ -11,12 +11,12 @@ use tidemark_types::account;
 
 pub(super) struct Slices {
     input: SendableRecordBatchStream,
-    rest: Option<RecordBatch>,
+    remaining: Option<RecordBatch>,
 }
 
 impl Slices {
     pub(super) fn new(input: SendableRecordBatchStream) -> Self {
-        Self { input, rest: None }
+        Self { input, remaining: None }
     }
 
     pub(super) fn schema(&self) -> SchemaRef {
@@ -33,7 +33,7 @@ impl Slices {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let batch = match self.rest.take() {
+        let batch = match self.remaining.take() {
             Some(rest) => rest,
             None => match self.input.poll_next_unpin(context) {
                 Poll::Ready(Some(Ok(batch))) => batch,
@@ -41,7 +41,8 @@ impl Slices {
             },
         };
         let rows = batch.num_rows().min(rows);
-        self.rest = (rows < batch.num_rows()).then(|| batch.slice(rows, batch.num_rows() - rows));
+        self.remaining =
+            (rows < batch.num_rows()).then(|| batch.slice(rows, batch.num_rows() - rows));
         Poll::Ready(Some(Ok(batch.slice(0, rows))))
     }
 }

@@ -34,11 +34,7 @@ impl Encoded {
     ) -> Result<Self> {
         let part_bits = if is_parted { PARTITION_BITS } else { 0 };
         let partitions = (0..1 << part_bits).map(|_| RwLock::default()).collect();
-        Ok(Self {
-            encoder: Encoder::new(types, hasher)?,
-            partition_bits: part_bits,
-            partitions: partitions,
-        })
+        Ok(Self { encoder: Encoder::new(types, hasher)?, partition_bits: part_bits, partitions })
     }
 
     pub(super) fn encode(

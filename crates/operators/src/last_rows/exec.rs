@@ -239,8 +239,7 @@ impl Operator for LastRows {
             })),
             None => {
                 let buffer = Buffer::new(run.memory());
-                let reading =
-                    Reading { input: run.rows(0, 0)?, skip: rows.skip, rows, buffer: buffer };
+                let reading = Reading { input: run.rows(0, 0)?, skip: rows.skip, rows, buffer };
                 Ok(Box::pin(RecordBatchStreamAdapter::new(schema, of_stream(reading))))
             }
         }

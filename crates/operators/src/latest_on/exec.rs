@@ -18,15 +18,15 @@ use futures::TryStreamExt;
 use super::node::LatestOnNode;
 use super::plan::{KeyKind, LatestOnPlan};
 use super::stream::Picker;
-use crate::bounded::bytes::held_bytes;
+use crate::bounded::bytes::memory_bytes;
 use crate::lowering::Lowering;
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, ROWS_PER_GROUP, Run, Work,
 };
 use crate::order::{TimeConcat, in_time_order, reversed};
 use crate::plan_node::scan_of;
 use crate::properties::{ascending, properties};
-use crate::scan::kind::{Scan, Wanted};
+use crate::scan::kind::{Requested, Scan};
 use crate::symbols::{dictionary, nullable_origin, origin};
 
 async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
@@ -52,7 +52,7 @@ async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
     }
     let mut batches = vec![];
     while let Some(batch) = rows.try_next().await? {
-        memory.try_grow(held_bytes(&batch))?;
+        memory.try_grow(memory_bytes(&batch))?;
         batches.push(batch);
     }
     for batch in batches.iter().rev() {
@@ -81,16 +81,16 @@ async fn pick_from_scan(
     let passing = key.and_then(|key| scan.passing_keys(key.index()));
     let column = key.and_then(|key| scan.column(key.index()));
     let mut picker = Picker::new(plan, passing, holds_null)?;
-    let wanted = |picker: &Picker| match (picker.few_keys(), column) {
-        _ if picker.is_complete() => Wanted::Nothing,
-        (Some(keys), Some(column)) => Wanted::Keys { column, keys: keys.to_vec() },
-        _ => Wanted::Rows,
+    let required = |picker: &Picker| match (picker.few_keys(), column) {
+        _ if picker.is_complete() => Requested::Nothing,
+        (Some(keys), Some(column)) => Requested::Keys { column, keys: keys.to_vec() },
+        _ => Requested::Rows,
     };
-    let first = wanted(&picker);
+    let first = required(&picker);
     let take = |batch| {
         picker.update(&batch, false)?;
         memory.try_resize(picker.size())?;
-        Ok(wanted(&picker))
+        Ok(required(&picker))
     };
     scan.read_from_end(first, take).await?;
     picker.finish(&run.schema)
@@ -109,7 +109,7 @@ impl Operator for LatestOnPlan {
         Facts {
             name: "LatestOnExec",
             memory: Some("LatestOn"),
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             work: if is_from_end { Work::FromEnd } else { Work::Inputs },
             suits_any_rows: is_from_end,
             scan: None,

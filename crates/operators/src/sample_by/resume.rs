@@ -6,12 +6,12 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Extension, LogicalPlan};
 
-use super::kept::KeptGroups;
+use super::group_cache::GroupCache;
 use super::node::SampleByNode;
 use crate::bucket::Alignment;
 use crate::logical::LogicalNode;
 
-impl KeptGroups {
+impl GroupCache {
     /// Returns the plan with an aggregation that resumes from this cache and stores its state
     /// there. `None` if a result row depends on more than the rows of one table in one bucket.
     pub fn in_plan(&self, plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
@@ -32,14 +32,14 @@ impl KeptGroups {
         if aggregations != 1 || !is_plain {
             return Ok(None);
         }
-        let kept = plan.transform_down(|node| {
+        let resumed = plan.transform_down(|node| {
             let Some(LogicalNode::SampleBy(found)) = LogicalNode::of_plan(&node) else {
                 return Ok(Transformed::no(node));
             };
             let node: Arc<SampleByNode> = Arc::new(found.clone().keeping(self.clone()));
             Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
         })?;
-        Ok(Some(kept.data))
+        Ok(Some(resumed.data))
     }
 }
 

@@ -2,8 +2,8 @@
 
 pub(crate) mod bounds;
 pub(crate) mod exec;
+mod filter_rows;
 pub(crate) mod filtered;
-mod kept;
 pub(crate) mod kind;
 mod numbers;
 mod operator;

@@ -10,7 +10,7 @@ use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
 use super::exec::{SliceScan, TABLE_SCAN};
 use super::filtered::FilteredScan;
 use super::kind::Scan;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 
 impl SliceScan {
     /// Returns the scan as a plan.
@@ -36,7 +36,7 @@ impl Operator for Scan {
                 Self::Filtered(_) => "FilteredScanExec",
             },
             memory: None,
-            keeps: Keeps { partitions: true, ..Keeps::NOTHING },
+            preserves: PreservedOrder { partitions: true, ..PreservedOrder::NOTHING },
             work: Work::Scanned,
             suits_any_rows: false,
             scan: Some(self),

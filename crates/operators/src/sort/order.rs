@@ -161,7 +161,7 @@ impl Order {
             return datafusion::common::internal_err!("rows are still being read");
         };
         Ok(Self {
-            materialized: materialized,
+            materialized,
             ranges,
             spreads,
             other_keys: others,

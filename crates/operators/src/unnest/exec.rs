@@ -19,12 +19,12 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 use tidemark_types::account;
 
-use super::elements::{Elements, Part};
+use super::elements::{ElementRange, Elements};
 use super::node::{UnnestItem, UnnestNode};
 use crate::bounded::cell_bytes;
 use crate::error::engine_error;
 use crate::lowering::{Inputs, Lower, Lowering, schema_of};
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::properties::properties;
 
 /// Returns one row per element.
@@ -33,16 +33,16 @@ pub(crate) struct UnnestPlan {
     pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) items: Vec<UnnestItem>,
     /// Input columns that are repeated.
-    pub(crate) kept: Vec<usize>,
-    pub(crate) keeps_empty: bool,
+    pub(crate) repeated: Vec<usize>,
+    pub(crate) retains_empty: bool,
     pub(crate) schema: SchemaRef,
 }
 
 /// Maximum output rows of a batch.
-const PIECE_ROWS: usize = 16 * 1024;
+const MAX_BATCH_ROWS: usize = 16 * 1024;
 
 /// Maximum bytes of a batch, unless a single row has more.
-const PIECE_BYTES: usize = 4 << 20;
+const MAX_BATCH_BYTES: usize = 4 << 20;
 
 /// Approximate bytes of a fixed-length cell.
 const CELL_BYTES: usize = 16;
@@ -51,7 +51,7 @@ const CELL_BYTES: usize = 16;
 struct Rows {
     plan: Arc<UnnestPlan>,
     /// Columns that are repeated.
-    kept: RecordBatch,
+    repeated: RecordBatch,
     /// Whether these columns have variable-length cells.
     varies: bool,
     elements: Vec<Elements>,
@@ -70,20 +70,20 @@ impl Rows {
             let values = argument.evaluate(batch)?.into_array(batch.num_rows())?;
             elements.push(Elements::new(values, item)?);
         }
-        let kept = batch.project(&plan.kept)?;
-        let (varies, plan) = (cell_bytes(&kept) > 0, Arc::clone(plan));
-        Ok(Self { plan, kept, varies, elements, row: 0, left: 0..0, width: 0, next: 0 })
+        let repeated = batch.project(&plan.repeated)?;
+        let (varies, plan) = (cell_bytes(&repeated) > 0, Arc::clone(plan));
+        Ok(Self { plan, repeated, varies, elements, row: 0, left: 0..0, width: 0, next: 0 })
     }
 
     /// Moves to a row with remaining elements, if any.
     fn seek(&mut self) -> Result<bool> {
         while self.left.is_empty() {
-            if self.next == self.kept.num_rows() {
+            if self.next == self.repeated.num_rows() {
                 return Ok(false);
             }
             self.row = self.next;
             self.next += 1;
-            self.left = 0..usize::from(self.plan.keeps_empty);
+            self.left = 0..usize::from(self.plan.retains_empty);
             self.width = CELL_BYTES * self.plan.schema.fields().len();
             for elements in &mut self.elements {
                 let (length, bytes) = elements.size(self.row)?;
@@ -91,47 +91,47 @@ impl Rows {
                 self.width += bytes;
             }
             if self.varies && !self.left.is_empty() {
-                self.width += cell_bytes(&self.kept.slice(self.row, 1));
+                self.width += cell_bytes(&self.repeated.slice(self.row, 1));
             }
         }
         Ok(true)
     }
 
     /// Returns the elements of the next output batch.
-    fn parts(&mut self) -> Result<Vec<Part>> {
-        let mut parts = Vec::new();
-        let (mut rows, mut bytes) = (PIECE_ROWS, PIECE_BYTES);
+    fn next_elements(&mut self) -> Result<Vec<ElementRange>> {
+        let mut ranges = Vec::new();
+        let (mut rows, mut bytes) = (MAX_BATCH_ROWS, MAX_BATCH_BYTES);
         while rows > 0 && self.seek()? {
-            let fit = (bytes / self.width).max(usize::from(parts.is_empty()));
+            let fit = (bytes / self.width).max(usize::from(ranges.is_empty()));
             let count = fit.min(rows).min(self.left.len());
             if count == 0 {
                 break;
             }
             let start = self.left.start;
             self.left.start += count;
-            parts.push(Part { row: self.row, elements: start..self.left.start });
+            ranges.push(ElementRange { row: self.row, elements: start..self.left.start });
             rows -= count;
             bytes = bytes.saturating_sub(count * self.width);
         }
-        account::room(PIECE_BYTES.max(self.width)).map_err(engine_error)?;
-        Ok(parts)
+        account::check_allocation(MAX_BATCH_BYTES.max(self.width)).map_err(engine_error)?;
+        Ok(ranges)
     }
 
-    fn piece(&mut self) -> Result<Option<RecordBatch>> {
-        let parts = self.parts()?;
-        if parts.is_empty() {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let ranges = self.next_elements()?;
+        if ranges.is_empty() {
             return Ok(None);
         }
-        let rows = parts.iter().flat_map(|part| repeat_n(part.row as u64, part.elements.len()));
+        let rows = ranges.iter().flat_map(|range| repeat_n(range.row as u64, range.elements.len()));
         let rows = UInt64Array::from_iter_values(rows);
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.plan.schema.fields().len());
-        for column in self.kept.columns() {
+        for column in self.repeated.columns() {
             columns.push(take(column, &rows, None)?);
         }
         for elements in &mut self.elements {
-            columns.extend(elements.columns(&parts)?);
+            columns.extend(elements.columns(&ranges)?);
         }
-        let numbers = parts.iter().flat_map(|part| part.elements.clone());
+        let numbers = ranges.iter().flat_map(|range| range.elements.clone());
         let numbers = Int64Array::from_iter_values(numbers.map(|index| index as i64 + 1));
         columns.push(Arc::new(numbers));
         debug_assert!(columns.iter().all(|column| column.len() == rows.len()));
@@ -143,7 +143,7 @@ impl Iterator for Rows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.piece().transpose()
+        self.next_batch().transpose()
     }
 }
 
@@ -159,7 +159,7 @@ impl Operator for UnnestPlan {
         Facts {
             name: "UnnestElementsExec",
             memory: None,
-            keeps: Keeps { partitions: true, ..Keeps::NOTHING },
+            preserves: PreservedOrder { partitions: true, ..PreservedOrder::NOTHING },
             // The arrays determine the number of elements.
             work: Work::Cells,
             suits_any_rows: false,
@@ -218,8 +218,8 @@ impl Lower for UnnestNode {
         let plan = UnnestPlan {
             arguments: arguments.collect::<Result<_>>()?,
             items: self.items().to_vec(),
-            kept: self.kept().to_vec(),
-            keeps_empty: self.keeps_empty(),
+            repeated: self.repeated().to_vec(),
+            retains_empty: self.retains_empty(),
             schema: schema_of(self),
         };
         let output = Arc::clone(&plan.schema);

@@ -57,15 +57,15 @@ pub(crate) fn past_fence(
 /// Whether a condition cannot fail for any row.
 fn is_safe(condition: &Expr) -> bool {
     let mut safe = true;
-    let visited = condition.apply(|part| {
-        safe = is_safe_part(part);
+    let visited = condition.apply(|node| {
+        safe = is_safe_part(node);
         Ok(if safe { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     });
     safe && visited.is_ok()
 }
 
-fn is_safe_part(part: &Expr) -> bool {
-    match part {
+fn is_safe_part(node: &Expr) -> bool {
+    match node {
         Expr::Column(_)
         | Expr::Literal(..)
         | Expr::Not(_)

@@ -160,7 +160,7 @@ fn all<E: Clone>(
 fn key(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let data_type = expr.get_type(schema)?;
     Ok(match as_key(&expr, &data_type) {
-        Some(made) => Transformed::yes(made),
+        Some(rewritten) => Transformed::yes(rewritten),
         None => Transformed::no(expr),
     })
 }
@@ -180,19 +180,19 @@ fn named_key(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Alias(alias) => alias.expr.as_ref().clone(),
         _ => expr.clone(),
     };
-    let made = key(inner, schema)?;
-    if !made.transformed {
+    let rewritten = key(inner, schema)?;
+    if !rewritten.transformed {
         return Ok(Transformed::no(expr));
     }
-    Ok(Transformed::yes(made.data.alias_qualified(qualifier, name)))
+    Ok(Transformed::yes(rewritten.data.alias_qualified(qualifier, name)))
 }
 
 fn sort_keys(order: Vec<SortExpr>, schema: &DFSchema) -> Result<Transformed<Vec<SortExpr>>> {
     let mut is_any = false;
     let order = order.into_iter().map(|mut one| {
-        let made = key(one.expr, schema)?;
-        is_any |= made.transformed;
-        one.expr = made.data;
+        let rewritten = key(one.expr, schema)?;
+        is_any |= rewritten.transformed;
+        one.expr = rewritten.data;
         Ok(one)
     });
     let order = order.collect::<Result<_>>()?;
@@ -202,15 +202,15 @@ fn sort_keys(order: Vec<SortExpr>, schema: &DFSchema) -> Result<Transformed<Vec<
 /// Normalises the arguments of an aggregate or window function under its name.
 fn over_keys(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (qualifier, name) = expr.qualified_name();
-    let made = match expr.clone().unalias() {
+    let rewritten = match expr.clone().unalias() {
         Expr::AggregateFunction(call) => aggregate_keys(call, schema)?,
         Expr::WindowFunction(call) => window_keys(*call, schema)?,
         other => Transformed::no(other),
     };
-    if !made.transformed {
+    if !rewritten.transformed {
         return Ok(Transformed::no(expr));
     }
-    Ok(Transformed::yes(made.data.alias_qualified(qualifier, name)))
+    Ok(Transformed::yes(rewritten.data.alias_qualified(qualifier, name)))
 }
 
 fn aggregate_keys(mut call: AggregateFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {

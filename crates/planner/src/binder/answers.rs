@@ -39,7 +39,7 @@ const FEWER: u64 = 4;
 const MAX_RANGES: usize = 64;
 
 /// An aggregation over a base table that a view may answer.
-struct Asked<'a> {
+struct BaseAggregation<'a> {
     node: &'a SampleByNode,
     filter: Option<&'a Expr>,
     scan: &'a TableScan,
@@ -59,16 +59,16 @@ struct Answer<'a> {
     shown: &'a Shown,
     /// Base columns that the keys and the filter read.
     keys: BTreeSet<String>,
-    parts: Vec<Part>,
+    aggregates: Vec<CombinedAggregate>,
     /// Time ranges read from the view, and time ranges read from the base.
     covered: Vec<TimeRange>,
-    rest: Vec<TimeRange>,
+    uncovered: Vec<TimeRange>,
 }
 
 /// The view's column that stores an aggregate, and the aggregate that combines its values.
-struct Part {
+struct CombinedAggregate {
     /// Index into the view's aggregates.
-    place: usize,
+    index: usize,
     /// The aggregate to compute over the view's rows.
     combined: Expr,
 }
@@ -108,16 +108,16 @@ impl Binder<'_> {
         node: &SampleByNode,
         views: &ViewsOfBases,
     ) -> EngineResult<Option<LogicalPlan>> {
-        let Some(asked) = Asked::of(node) else { return Ok(None) };
-        let base = asked.base.schema().id;
+        let Some(aggregation) = BaseAggregation::of(node) else { return Ok(None) };
+        let base = aggregation.base.schema().id;
         let views = views.over(base);
         if views.is_empty() {
             return Ok(None);
         }
-        let base_rows = asked.base.row_count()?;
+        let base_rows = aggregation.base.row_count()?;
         let mut worth: Vec<(u64, Source<'_>)> = Vec::with_capacity(views.len());
         for known in views {
-            let Some(table) = self.seen(known) else { continue };
+            let Some(table) = self.visible_table(known) else { continue };
             let rows = table.row_count()?;
             if rows.saturating_mul(FEWER) <= base_rows {
                 worth.push((rows, Source { known, table }));
@@ -127,17 +127,20 @@ impl Binder<'_> {
         worth.sort_by_key(|(rows, source)| (*rows, source.known.view.table));
         let mut touched = None;
         for (_, source) in worth {
-            let Some(shown) = self.shown(&asked, &source) else { continue };
-            let Some((keys, parts)) = asked.parts(&shown, &source.table) else { continue };
+            let Some(shown) = self.shown(&aggregation, &source) else { continue };
+            let Some((keys, combined)) = aggregation.match_columns(&shown, &source.table) else {
+                continue;
+            };
             if touched.is_none() {
                 touched = self.snapshot.touched(base);
             }
             let Some(touched) = &touched else { return Ok(None) };
-            let Some((covered, rest)) = self.divided(&asked, &source, &shown, touched) else {
+            let Some((covered, rest)) = self.divided(&aggregation, &source, &shown, touched) else {
                 continue;
             };
-            let answer = Answer { shown: &shown, keys, parts, covered, rest };
-            if let Some(plan) = self.answer_from(&asked, &source.table, &answer)? {
+            let answer =
+                Answer { shown: &shown, keys, aggregates: combined, covered, uncovered: rest };
+            if let Some(plan) = self.answer_from(&aggregation, &source.table, &answer)? {
                 return Ok(Some(plan));
             }
         }
@@ -145,7 +148,7 @@ impl Binder<'_> {
     }
 
     /// A view's table, if it is visible to the user and has no TTL.
-    fn seen(&self, known: &AnsweringView) -> Option<Arc<TableSnapshot>> {
+    fn visible_table(&self, known: &AnsweringView) -> Option<Arc<TableSnapshot>> {
         let table = self.snapshot.table_by_id(known.view.table)?;
         let schema = table.schema();
         let is_seen = self.visibility().is_none_or(|visibility| visibility.sees(&schema.name));
@@ -153,13 +156,13 @@ impl Binder<'_> {
     }
 
     /// The view's bound query, which is the same for all users.
-    fn shown(&self, asked: &Asked<'_>, source: &Source<'_>) -> Option<Arc<Shown>> {
-        let versions = (asked.base.schema().version, source.table.schema().version);
+    fn shown(&self, aggregation: &BaseAggregation<'_>, source: &Source<'_>) -> Option<Arc<Shown>> {
+        let versions = (aggregation.base.schema().version, source.table.schema().version);
         source.known.shown(versions, |view| {
             let table_defaults = self.context.table_defaults;
             let context = BindContext { table_defaults, ..BindContext::default() };
             let rows = incremental::rows::<Buckets>(view, self.snapshot, &context, false).ok()?;
-            if rows.shape.is_whole { None } else { Shown::of(&rows, &source.table) }
+            if rows.shape.crosses_buckets { None } else { Shown::of(&rows, &source.table) }
         })
     }
 
@@ -168,7 +171,7 @@ impl Binder<'_> {
     /// long.
     fn divided(
         &self,
-        asked: &Asked<'_>,
+        aggregation: &BaseAggregation<'_>,
         source: &Source<'_>,
         shown: &Shown,
         touched: &Touched,
@@ -178,9 +181,9 @@ impl Binder<'_> {
             return None;
         }
         let mut missing = touched.after(state.position?)?;
-        missing.extend(touched.gone());
+        missing.extend(touched.removed());
         let until = state.shown_until.unwrap_or(i64::MAX);
-        let (covered, rest) = asked.divided(&shown.buckets, &missing, until);
+        let (covered, rest) = aggregation.divided(&shown.buckets, &missing, until);
         let is_worth_it =
             !covered.is_empty() && covered.len() <= MAX_RANGES && rest.len() <= MAX_RANGES;
         is_worth_it.then_some((covered, rest))
@@ -188,61 +191,61 @@ impl Binder<'_> {
 
     fn answer_from(
         &mut self,
-        asked: &Asked<'_>,
+        aggregation: &BaseAggregation<'_>,
         table: &Arc<TableSnapshot>,
         answer: &Answer<'_>,
     ) -> EngineResult<Option<LogicalPlan>> {
         let (from_view, from_base) =
-            (self.part_of_view(asked, table, answer)?, asked.part_of_base(answer)?);
+            (self.view_plan(aggregation, table, answer)?, aggregation.base_plan(answer)?);
         let types = |plan: &LogicalPlan| -> Vec<_> {
             plan.schema().fields().iter().map(|field| field.data_type().clone()).collect()
         };
         if types(&from_view) != types(&from_base) {
             return Ok(None);
         }
-        let time = ident(asked.time());
-        let inner = if answer.rest.is_empty() {
+        let time = ident(aggregation.time());
+        let inner = if answer.uncovered.is_empty() {
             from_view
         } else {
-            let parts = vec![Arc::new(from_view), Arc::new(from_base)];
-            let union = Union::try_new_with_loose_types(parts).map_err(error::plan)?;
+            let inputs = vec![Arc::new(from_view), Arc::new(from_base)];
+            let union = Union::try_new_with_loose_types(inputs).map_err(error::plan)?;
             relation::sort_by_time(LogicalPlan::Union(union), time)?
         };
-        asked.combined(inner, &answer.parts).map(Some)
+        aggregation.combined(inner, &answer.aggregates).map(Some)
     }
 
     /// Plans a scan of the view's rows, with the column names of the base.
-    fn part_of_view(
+    fn view_plan(
         &mut self,
-        asked: &Asked<'_>,
+        aggregation: &BaseAggregation<'_>,
         table: &Arc<TableSnapshot>,
-        Answer { shown, keys, parts, covered, .. }: &Answer<'_>,
+        Answer { shown, keys, aggregates: combined, covered, .. }: &Answer<'_>,
     ) -> EngineResult<LogicalPlan> {
         let reference = self.relation_name();
         let schema = table.schema();
-        let own = |place: usize| {
-            Expr::Column(Column::new(Some(reference.as_str()), &schema.columns[place].name))
+        let own = |index: usize| {
+            Expr::Column(Column::new(Some(reference.as_str()), &schema.columns[index].name))
         };
         let table = SnapshotTable::new(Arc::clone(table)).within(covered.clone());
         let source = provider_as_source(Arc::new(table));
         let scan = TableScanBuilder::new(reference.as_str(), source).build();
         let mut plan = LogicalPlan::TableScan(scan.map_err(error::plan)?);
-        if let Some(filter) = asked.filter {
+        if let Some(filter) = aggregation.filter {
             let filter = renamed(filter.clone(), |name| shown.keys.get(name).map(|key| own(*key)))?;
             plan = relation::filter(plan, filter)?;
         }
-        let time = schema.timestamp.map_or_else(|| ident(asked.time()), own);
-        let mut exprs = vec![time.alias(asked.time())];
+        let time = schema.timestamp.map_or_else(|| ident(aggregation.time()), own);
+        let mut exprs = vec![time.alias(aggregation.time())];
         exprs.extend(keys.iter().map(|key| own(shown.keys[key]).alias(key)));
-        let of_part = |(number, part): (usize, &Part)| {
-            own(shown.aggregates[part.place].1).alias(part_name(number))
+        let of_part = |(number, aggregate): (usize, &CombinedAggregate)| {
+            own(shown.aggregates[aggregate.index].1).alias(aggregate_name(number))
         };
-        exprs.extend(parts.iter().enumerate().map(of_part));
+        exprs.extend(combined.iter().enumerate().map(of_part));
         relation::project(plan, exprs)
     }
 }
 
-impl<'a> Asked<'a> {
+impl<'a> BaseAggregation<'a> {
     fn of(node: &'a SampleByNode) -> Option<Self> {
         let (filter, below) = match node.input() {
             LogicalPlan::Filter(filter) => (Some(&filter.predicate), filter.input.as_ref()),
@@ -263,7 +266,11 @@ impl<'a> Asked<'a> {
 
     /// The base columns that the keys and the filter read, and the view's column for each
     /// aggregate; `None` if the view lacks one of them.
-    fn parts(&self, shown: &Shown, table: &TableSnapshot) -> Option<(BTreeSet<String>, Vec<Part>)> {
+    fn match_columns(
+        &self,
+        shown: &Shown,
+        table: &TableSnapshot,
+    ) -> Option<(BTreeSet<String>, Vec<CombinedAggregate>)> {
         let time = self.time();
         let mut keys = BTreeSet::new();
         let mut plain = BTreeSet::new();
@@ -293,12 +300,12 @@ impl<'a> Asked<'a> {
         // result of `first` is then the first of the values that the view stores for it.
         let is_one = shown.keys.keys().all(|key| plain.contains(key));
         let reference = &self.scan.table_name;
-        let part = |(number, asked): (usize, &Expr)| {
-            shown.part(asked, table.schema(), (number, is_one), reference)
+        let aggregate = |(number, requested): (usize, &Expr)| {
+            shown.combine(requested, table.schema(), (number, is_one), reference)
         };
-        let parts: Option<Vec<Part>> =
-            self.node.aggregates().iter().enumerate().map(part).collect();
-        Some((keys, parts?))
+        let aggregates: Option<Vec<CombinedAggregate>> =
+            self.node.aggregates().iter().enumerate().map(aggregate).collect();
+        Some((keys, aggregates?))
     }
 
     /// Splits the query's time ranges into whole buckets that the view covers and the ranges that
@@ -313,7 +320,7 @@ impl<'a> Asked<'a> {
             return (Vec::new(), self.ranges.clone());
         };
         let all = TimeRange { lo: first, hi: last.saturating_add(1) };
-        let wanted = match self.ranges.as_slice() {
+        let required = match self.ranges.as_slice() {
             [] => vec![all],
             ranges => TimeRange::intersection(ranges, &[all]),
         };
@@ -324,7 +331,7 @@ impl<'a> Asked<'a> {
             let hi = if range.hi > last { buckets.around(last, last).1 } else { range.hi };
             TimeRange { lo, hi: hi.min(until) }
         };
-        let covered: Vec<TimeRange> = wanted.iter().map(whole_ends).collect();
+        let covered: Vec<TimeRange> = required.iter().map(whole_ends).collect();
         let missing = missing.iter().map(|(from, to)| {
             let (lo, hi) = buckets.around((*from).clamp(first, last), (*to).clamp(first, last));
             TimeRange { lo, hi }
@@ -338,15 +345,15 @@ impl<'a> Asked<'a> {
             (lo < hi).then_some(TimeRange { lo, hi })
         };
         let covered: Vec<TimeRange> = covered.iter().filter_map(whole).collect();
-        let rest = TimeRange::difference(&wanted, &covered);
+        let rest = TimeRange::difference(&required, &covered);
         (covered, rest)
     }
 
     /// Plans an aggregation of the base's remaining rows, with the buckets and column names of the
     /// view.
-    fn part_of_base(
+    fn base_plan(
         &self,
-        Answer { shown, keys, parts, rest, .. }: &Answer<'_>,
+        Answer { shown, keys, aggregates: parts, uncovered: rest, .. }: &Answer<'_>,
     ) -> EngineResult<LogicalPlan> {
         let reference = &self.scan.table_name;
         let own = |name: &str| Expr::Column(Column::new(Some(reference.clone()), name));
@@ -359,26 +366,31 @@ impl<'a> Asked<'a> {
         let bucket = Bucket { timestamp: own(self.time()), spec: shown.spec };
         let groups = keys.iter().map(|key| own(key).alias(key)).collect();
         let mut aggregates = Vec::with_capacity(parts.len());
-        for (number, part) in parts.iter().enumerate() {
-            let aggregate = Expr::AggregateFunction(shown.aggregates[part.place].0.clone());
+        for (number, combined) in parts.iter().enumerate() {
+            let aggregate = Expr::AggregateFunction(shown.aggregates[combined.index].0.clone());
             let aggregate = renamed(aggregate, |name| Some(own(name)))?;
-            aggregates.push(aggregate.alias(part_name(number)));
+            aggregates.push(aggregate.alias(aggregate_name(number)));
         }
         let node = SampleByNode::try_new(plan, Some(bucket), groups, aggregates);
         let node = Arc::new(node.map_err(error::plan)?);
         let mut exprs = vec![own(self.time()).alias(self.time())];
         exprs.extend(keys.iter().map(ident));
-        exprs.extend((0..parts.len()).map(|number| ident(part_name(number))));
+        exprs.extend((0..parts.len()).map(|number| ident(aggregate_name(number))));
         relation::project(LogicalPlan::Extension(Extension { node }), exprs)
     }
 
     /// The original aggregation, computed over the view's partial aggregates.
-    fn combined(&self, inner: LogicalPlan, parts: &[Part]) -> EngineResult<LogicalPlan> {
+    fn combined(
+        &self,
+        inner: LogicalPlan,
+        combined: &[CombinedAggregate],
+    ) -> EngineResult<LogicalPlan> {
         let alias = SubqueryAlias::try_new(Arc::new(inner), self.scan.table_name.clone());
         let input = LogicalPlan::SubqueryAlias(alias.map_err(error::plan)?);
-        let asked = self.node.aggregates().iter().zip(parts);
-        let aggregates =
-            asked.map(|(asked, part)| part.combined.clone().alias(asked.schema_name().to_string()));
+        let requested = self.node.aggregates().iter().zip(combined);
+        let aggregates = requested.map(|(original, aggregate)| {
+            aggregate.combined.clone().alias(original.schema_name().to_string())
+        });
         let (bucket, keys) = (self.node.bucket().cloned(), self.node.keys().to_vec());
         let node = SampleByNode::try_new(input, bucket, keys, aggregates.collect());
         let node = Arc::new(node.map_err(error::plan)?);
@@ -390,7 +402,7 @@ impl Shown {
     /// Returns the components of a view's query, if the query selects the outputs of one
     /// aggregation unchanged.
     fn of(rows: &IncrementalRows<Buckets>, table: &TableSnapshot) -> Option<Self> {
-        let (node, places) = aggregation(&rows.plan)?;
+        let (node, indices) = aggregation(&rows.plan)?;
         let LogicalPlan::TableScan(scan) = node.input() else { return None };
         let provider = source_as_provider(&scan.source).ok()?;
         // Conditions on time are part of the scan.
@@ -398,47 +410,47 @@ impl Shown {
             return None;
         }
         let spec = node.bucket()?.spec;
-        let place = |output: usize| places.iter().position(|place| *place == Some(output));
+        let index = |output: usize| indices.iter().position(|index| *index == Some(output));
         // The view's designated timestamp must be the bucket's timestamp.
-        if place(0)? != table.schema().timestamp? {
+        if index(0)? != table.schema().timestamp? {
             return None;
         }
         let mut keys = BTreeMap::new();
         for (number, key) in node.keys().iter().enumerate() {
             // If a key were not selected, one group would have several view rows.
-            keys.insert(column_of(key)?.name, place(1 + number)?);
+            keys.insert(column_of(key)?.name, index(1 + number)?);
         }
         let first = 1 + node.keys().len();
         let known = node.aggregates().iter().enumerate().filter_map(|(number, aggregate)| {
-            Some((plain_aggregate(aggregate)?.clone(), place(first + number)?))
+            Some((plain_aggregate(aggregate)?.clone(), index(first + number)?))
         });
         let aggregates = known.collect();
         Some(Self { spec, buckets: rows.shape.spec, keys, aggregates })
     }
 
     /// The view's column for an aggregate, if such a column exists and its values can be combined.
-    fn part(
+    fn combine(
         &self,
-        asked: &Expr,
+        requested: &Expr,
         schema: &TableSchema,
         (number, is_one): (usize, bool),
         reference: &TableReference,
-    ) -> Option<Part> {
-        let asked = plain_aggregate(asked)?;
+    ) -> Option<CombinedAggregate> {
+        let requested = plain_aggregate(requested)?;
         let is_same = |known: &AggregateFunction| {
-            known.func == asked.func
-                && known.params.args.len() == asked.params.args.len()
-                && known.params.args.iter().zip(&asked.params.args).all(|(a, b)| match (a, b) {
+            known.func == requested.func
+                && known.params.args.len() == requested.params.args.len()
+                && known.params.args.iter().zip(&requested.params.args).all(|(a, b)| match (a, b) {
                     (Expr::Column(a), Expr::Column(b)) => a.name == b.name,
                     (Expr::Literal(a, _), Expr::Literal(b, _)) => a == b,
                     _ => false,
                 })
-                && known.params.null_treatment == asked.params.null_treatment
+                && known.params.null_treatment == requested.params.null_treatment
         };
-        let place = self.aggregates.iter().position(|(known, _)| is_same(known))?;
-        let column = Expr::Column(Column::new(Some(reference.clone()), part_name(number)));
-        let of_type = schema.columns[self.aggregates[place].1].sql_type;
-        let name = asked.func.name();
+        let position = self.aggregates.iter().position(|(known, _)| is_same(known))?;
+        let column = Expr::Column(Column::new(Some(reference.clone()), aggregate_name(number)));
+        let of_type = schema.columns[self.aggregates[position].1].sql_type;
+        let name = requested.func.name();
         let combined = match name {
             "min" | "max" => name,
             "sum" | "count" => "sum",
@@ -456,9 +468,9 @@ impl Shown {
             false,
             None,
             Vec::new(),
-            asked.params.null_treatment,
+            requested.params.null_treatment,
         );
-        Some(Part { place, combined: Expr::AggregateFunction(combined) })
+        Some(CombinedAggregate { index: position, combined: Expr::AggregateFunction(combined) })
     }
 }
 
@@ -480,11 +492,11 @@ fn aggregation(plan: &LogicalPlan) -> Option<(&SampleByNode, Vec<Option<usize>>)
         LogicalPlan::Projection(projection) => {
             let (node, below) = aggregation(&projection.input)?;
             let schema = projection.input.schema();
-            let place = |expr: &Expr| {
+            let position = |expr: &Expr| {
                 let index = schema.maybe_index_of_column(&column_of(expr)?)?;
                 below.get(index).copied().flatten()
             };
-            Some((node, projection.expr.iter().map(place).collect()))
+            Some((node, projection.expr.iter().map(position).collect()))
         }
         LogicalPlan::SubqueryAlias(alias) => aggregation(&alias.input),
         LogicalPlan::Sort(sort) if sort.fetch.is_none() => aggregation(&sort.input),
@@ -513,7 +525,7 @@ fn renamed(expr: Expr, to: impl Fn(&str) -> Option<Expr>) -> EngineResult<Expr> 
     Ok(renamed.map_err(error::plan)?.data)
 }
 
-fn part_name(number: usize) -> String {
+fn aggregate_name(number: usize) -> String {
     format!("\u{1}part{number}")
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn canonical(tree: &Tree, id: NodeId) -> String {
 /// Names in use in a select list, case-insensitive.
 #[derive(Debug, Default)]
 pub(crate) struct NameSet {
-    taken: HashSet<String>,
+    used: HashSet<String>,
     /// For each name, the next number to try.
     next: HashMap<String, u32>,
 }
@@ -92,7 +92,7 @@ pub(crate) struct NameSet {
 impl NameSet {
     /// Reserves an explicit alias; returns false if it is already in use.
     pub(crate) fn take(&mut self, name: &str) -> bool {
-        self.taken.insert(identifier::fold(name))
+        self.used.insert(identifier::fold(name))
     }
 
     /// Reserves a generated or plain name: `a`, `a_2`, `a_3`.

@@ -19,7 +19,7 @@ use crate::binder::clauses::query::Clauses;
 use crate::binder::expressions::constant;
 use crate::binder::expressions::restriction::Restriction;
 use crate::binder::notice::EXTENSION;
-use crate::binder::state::binder::{Binder, WHOLE};
+use crate::binder::state::binder::{ALL_COLUMNS, Binder};
 use crate::binder::state::conditions::Conditions;
 use crate::binder::state::scope::TimeOrder;
 use crate::binder::statements::defaults::Defaults;
@@ -50,8 +50,8 @@ impl Planner {
         let binder = Binder::new(tree, snapshot, context, &Clauses);
         let accesses = binder.accesses.clone();
         let statement = binder.statement(tree.root);
-        if let Some(asked) = context.asked() {
-            return Ok(BoundStatement::Asking(asked));
+        if let Some(requests) = context.pending_requests() {
+            return Ok(BoundStatement::Asking(requests));
         }
         let statement =
             statement.map_err(|failure| hidden(failure, &accesses.list(), snapshot, context))?;
@@ -80,24 +80,24 @@ impl Planner {
 
     /// Returns the time ranges among the conditions of a WHERE clause. Call it only if no other
     /// condition can become a time range, whatever the parameter values are.
-    pub fn ranges_alone(
+    pub fn condition_ranges(
         conditions: &Conditions,
         tree: &Tree,
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<Option<Vec<TimeRange>>> {
-        Binder::new(tree, snapshot, context, &Clauses).ranges_alone(conditions)
+        Binder::new(tree, snapshot, context, &Clauses).condition_ranges(conditions)
     }
 
     /// Binds the conditions that are not time ranges, and counts the uses of parameters in them;
     /// `None` if they are constant.
-    pub fn test_alone(
+    pub fn condition_test(
         conditions: &Conditions,
         tree: &Tree,
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
     ) -> EngineResult<Option<(Expr, usize)>> {
-        Binder::new(tree, snapshot, context, &Clauses).test_alone(conditions)
+        Binder::new(tree, snapshot, context, &Clauses).condition_test(conditions)
     }
 
     /// Default values for the table's columns that are not in `given`.
@@ -194,7 +194,7 @@ fn hidden(
         let designated = table.as_ref().and_then(|table| table.schema().timestamp_column());
         let is_unseen = |column: &&String| {
             let is_designated = designated.is_some_and(|known| known.name == **column);
-            column.as_str() != WHOLE
+            column.as_str() != ALL_COLUMNS
                 && !visibility.sees_column(&access.table, column, is_designated)
         };
         if let Some(column) = access.columns.iter().find(is_unseen) {
@@ -203,7 +203,7 @@ fn hidden(
         }
     }
     let column = failure.message.strip_prefix(error::INVALID_COLUMN);
-    let partly = accesses.iter().filter(own).find(|access| !visibility.sees_whole(&access.table));
+    let partly = accesses.iter().filter(own).find(|access| !visibility.sees_all(&access.table));
     match (failure.code, column, partly) {
         (ErrorCode::ColumnNotFound, Some(column), Some(Access { table, .. })) => {
             let column = column.rsplit('.').next().unwrap_or_default();
@@ -254,7 +254,7 @@ impl Binder<'_> {
             Node::Empty => Ok(BoundStatement::Empty),
             Node::Update(update) => self.update(update),
             Node::Delete(delete) => self.delete(delete),
-            Node::CreateView { .. } => self.made_view(node),
+            Node::CreateView { .. } => self.create_view(node),
             Node::AlterView { view, action } => self.alter_materialized(view, action),
             Node::AlterLiveView { view, suspend } => self.alter_live(view, *suspend),
             Node::RefreshView { view, mode } => self.refresh_materialized(view, mode),
@@ -264,7 +264,7 @@ impl Binder<'_> {
     }
 
     /// Binds CREATE and ALTER VIEW, CREATE MATERIALIZED VIEW and CREATE LIVE VIEW.
-    fn made_view(self, node: &Node) -> EngineResult<BoundStatement> {
+    fn create_view(self, node: &Node) -> EngineResult<BoundStatement> {
         let Node::CreateView { name, query, query_text, if_not_exists, .. } = node else {
             return Err(EngineError::internal("expected a view"));
         };
@@ -328,7 +328,7 @@ impl Binder<'_> {
             note_sources(&relation, &mut columns);
         }
         let (plan, is_answered) = self.answered(relation.plan)?;
-        let conditions = self.parameter_uses.conditions_alone();
+        let conditions = self.parameter_uses.sole_conditions();
         let conditions = conditions.filter(|_| self.sources == 1 && !is_answered);
         Ok(BoundStatement::Query(Box::new(BoundQuery {
             // Clients interpret the designated timestamp as the row order.

@@ -28,7 +28,7 @@ const EXPIRY: Duration = Duration::from_secs(2);
 const FREE_AFTER: Duration = Duration::from_millis(500);
 /// Minimum pause before a checkpoint that frees space, as a multiple of the previous checkpoint's
 /// duration. The pause is at most [`MAX_PAUSE`].
-const REST: u32 = 4;
+const PAUSE_FACTOR: u32 = 4;
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// How long the previous generation is retained after a checkpoint.
@@ -57,18 +57,18 @@ fn run(
     let mut flush_at: Option<Instant> = None;
     loop {
         let (checkpoint, shrinks) = {
-            let mut wanted = background.wanted.lock();
-            if !(wanted.stop || wanted.checkpoint || wanted.flush || shrink.is_busy()) {
+            let mut requests = background.requests.lock();
+            if !(requests.stop || requests.checkpoint || requests.flush || shrink.is_busy()) {
                 let flush_in = flush_at.map(|at| at.saturating_duration_since(Instant::now()));
-                background.wake.wait_for(&mut wanted, flush_in.unwrap_or(POLL).min(POLL));
+                background.wake.wait_for(&mut requests, flush_in.unwrap_or(POLL).min(POLL));
             }
-            if wanted.stop {
+            if requests.stop {
                 return;
             }
-            if std::mem::take(&mut wanted.flush) {
+            if std::mem::take(&mut requests.flush) {
                 flush_at.get_or_insert_with(|| Instant::now() + flush_after / 2);
             }
-            (std::mem::take(&mut wanted.checkpoint), std::mem::take(&mut wanted.shrinks))
+            (std::mem::take(&mut requests.checkpoint), std::mem::take(&mut requests.shrinks))
         };
         let Some(storage) = storage.upgrade() else { return };
         // Errors surface in the next commit, because flush and checkpoint reject writes if
@@ -82,7 +82,7 @@ fn run(
             last_expiry = Instant::now();
         }
         pace.checkpoint(&storage, checkpoint);
-        shrink.go_on(&storage, shrinks);
+        shrink.examine(&storage, shrinks);
         storage.space().mend_reserve(storage.vfs().system());
     }
 }
@@ -143,9 +143,9 @@ impl Pace {
         Self { interval, ended: Instant::now(), took: Duration::ZERO, failed: None }
     }
 
-    fn checkpoint(&mut self, storage: &Storage, wanted: bool) {
+    fn checkpoint(&mut self, storage: &Storage, is_requested: bool) {
         let low = storage.is_low();
-        if wanted || self.is_due(storage, low) {
+        if is_requested || self.is_due(storage, low) {
             let began = Instant::now();
             let is_done = storage.report(CHECKPOINT_WORK, || storage.checkpoint());
             (self.ended, self.took) = (Instant::now(), began.elapsed());
@@ -153,7 +153,7 @@ impl Pace {
         }
         // The previous generation expires after a fixed time. Space that only it uses is therefore
         // freed soon, even if no other checkpoint follows.
-        if storage.holds_older() && (low || self.ended.elapsed() >= AGE) && self.may_try() {
+        if storage.has_older_files() && (low || self.ended.elapsed() >= AGE) && self.may_try() {
             let began = Instant::now();
             self.failed = storage.advance_generations().is_err().then_some(began);
         }
@@ -161,11 +161,12 @@ impl Pace {
 
     fn is_due(&self, storage: &Storage, low: bool) -> bool {
         let space = storage.space();
-        let mends = storage.is_suspended() || space.is_spent() || (low && space.promised() > 0);
+        let mends =
+            storage.is_suspended() || space.is_reserve_released() || (low && space.promised() > 0);
         let frees = storage.frees_since().is_some_and(|since| {
             // Limits the fraction of time spent on checkpoints that free space, regardless of how
             // many drops there are.
-            let rested = self.ended.elapsed() >= (self.took * REST).min(MAX_PAUSE);
+            let rested = self.ended.elapsed() >= (self.took * PAUSE_FACTOR).min(MAX_PAUSE);
             low || (since.elapsed() >= FREE_AFTER && rested)
         });
         let is_time =

@@ -26,10 +26,10 @@ use crate::segment::symbol_file::write_symbols;
 use crate::segment::writer::{Columns, write_segment};
 use crate::segment::{Segment, SegmentMeta};
 use crate::snapshot::{Snapshot, put_table, table_of};
-use crate::state::context::Owed;
+use crate::state::context::PendingRewrites;
 use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
-use crate::table::piece::Piece;
+use crate::table::row_source::RowSource;
 use crate::table::schema::{TableId, TableSchema};
 
 /// Provides the numbers in the names of new files.
@@ -55,7 +55,7 @@ pub(crate) struct Frozen {
     /// Log bytes whose rows this checkpoint writes to segments.
     pub(crate) unwritten: u64,
     /// Data that this checkpoint rewrites.
-    pub(crate) owed: Owed,
+    pub(crate) pending_rewrites: PendingRewrites,
 }
 
 /// A partition whose runs became segments.
@@ -217,8 +217,8 @@ fn write_table(job: &Job<'_>, table: &TableSnapshot, prepared: &mut Prepared) ->
         if !detached {
             new.rows = new.rows - before.rows() + after.rows();
         }
-        let place = if detached { &mut new.detached } else { &mut new.cold };
-        Arc::make_mut(place).insert(*floor, Arc::clone(&after));
+        let partitions = if detached { &mut new.detached } else { &mut new.cold };
+        Arc::make_mut(partitions).insert(*floor, Arc::clone(&after));
         let before = Arc::clone(before);
         prepared.folded.push(Folded { table: id, floor: *floor, detached, before, after });
     }
@@ -244,7 +244,7 @@ fn fold_sound(
     partition: &Partition,
     prepared: &mut Prepared,
 ) -> EngineResult<Vec<Arc<Segment>>> {
-    let made = prepared.created.len();
+    let created = prepared.created.len();
     let faults = tidemark_vfs::faults();
     let folded = fold(job, table, floor, partition, prepared);
     // A copy from a mapping that faulted meanwhile may differ from the data that was written.
@@ -252,7 +252,7 @@ fn fold_sound(
     let bad = if tidemark_vfs::faults() == faults { None } else { bad() };
     match bad.map_or(folded, Err) {
         Err(error) if error.code == ErrorCode::Damaged && !partition.segments.is_empty() => {
-            prepared.created.drain(made..).for_each(|file| file.doom());
+            prepared.created.drain(created..).for_each(|file| file.doom());
             let runs = Partition::new(Vec::new(), partition.runs.clone(), partition.changed);
             let stored = partition.segments.iter().map(|segment| segment.as_stored());
             let mut segments: Vec<_> = stored.collect();
@@ -279,14 +279,14 @@ fn fold(
     let rows = job.options.segment_rows;
     for output in plan_fold(partition, schema.timestamp_column(), rows, job.lean)? {
         match output {
-            Output::Kept(segment) => segments.push(segment),
-            Output::Written { pieces, order, bounds, lsn } => {
+            Output::Unchanged(segment) => segments.push(segment),
+            Output::Written { sources, order, bounds, lsn } => {
                 job.refuse_when_stopped()?;
                 let name = segment_name(&schema.partition_name(floor), job.numbers.next());
                 let directory = table_dir(schema.id);
                 let path = format!("{directory}/{name}");
                 prepared.created.push(StoredFile::new(Arc::clone(vfs), path.clone()));
-                let rows = Gathered::new(&schema.columns, &pieces, &order);
+                let rows = Gathered::new(&schema.columns, &sources, &order);
                 let meta = SegmentMeta { name, bounds, lsn, ..write(vfs, &path, schema, &rows)? };
                 prepared.rows += meta.rows;
                 segments.push(Segment::new(vfs, &directory, meta));
@@ -325,7 +325,7 @@ fn write(
     vfs: &Arc<Disk>,
     path: &str,
     schema: &TableSchema,
-    rows: &Gathered<'_, Piece>,
+    rows: &Gathered<'_, RowSource>,
 ) -> EngineResult<SegmentMeta> {
     let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
     let written = write_segment(vfs.system(), path, &columns, rows)?;
@@ -358,18 +358,18 @@ impl Prepared {
     pub(crate) fn obsolete(&self) -> Vec<Arc<StoredFile>> {
         let mut obsolete = Vec::new();
         for folded in &self.folded {
-            let kept: HashSet<&str> = folded.after.segments.iter().map(path_of).collect();
+            let retained: HashSet<&str> = folded.after.segments.iter().map(path_of).collect();
             let before = folded.before.segments.iter();
-            let gone = before.filter(|segment| !kept.contains(segment.file.path()));
-            obsolete.extend(gone.map(|segment| Arc::clone(&segment.file)));
+            let removed = before.filter(|segment| !retained.contains(segment.file.path()));
+            obsolete.extend(removed.map(|segment| Arc::clone(&segment.file)));
         }
         for ((table, column), files) in &self.symbol_files {
             let Some(table) = self.snapshot.tables.get(table) else { continue };
             let Some(dictionary) = table.head.symbols.get(column) else { continue };
-            let kept: HashSet<&str> = files.iter().map(|file| file.file.path()).collect();
+            let retained: HashSet<&str> = files.iter().map(|file| file.file.path()).collect();
             let old = dictionary.store().symbol_files().into_iter();
-            let gone = old.filter(|file| !kept.contains(file.file.path()));
-            obsolete.extend(gone.map(|file| file.file));
+            let removed = old.filter(|file| !retained.contains(file.file.path()));
+            obsolete.extend(removed.map(|file| file.file));
         }
         obsolete
     }
@@ -380,16 +380,16 @@ impl Prepared {
         vfs: &dyn Vfs,
         generations: &Generations,
         named: (u64, u64),
-        gone: &[Arc<StoredFile>],
-        alone: bool,
+        removed: &[Arc<StoredFile>],
+        without_fallback: bool,
     ) -> EngineResult<NextManifest> {
         let snapshot = self.snapshot.clone();
         let below = |file: &Arc<StoredFile>| {
             let name = file.path().strip_prefix(TABLES)?.strip_prefix('/')?;
             Some(name.to_owned())
         };
-        let kept = (!alone).then(|| gone.iter().filter_map(below).collect());
-        generations.write_next(vfs, snapshot, &self.symbol_files, named, kept)
+        let retained = (!without_fallback).then(|| removed.iter().filter_map(below).collect());
+        generations.write_next(vfs, snapshot, &self.symbol_files, named, retained)
     }
 
     /// Step 4: replaces the frozen runs of the running state with the segments. Tables and
@@ -408,9 +408,9 @@ impl Prepared {
                     continue;
                 }
                 // The partition keeps its old files until a later checkpoint writes it.
-                let kept = table.as_ref().map(|table| table.kept_at(folded.floor));
-                let kept = kept.unwrap_or_default();
-                let segments = kept.iter().flat_map(|partition| &partition.segments);
+                let retained = table.as_ref().map(|table| table.all_partitions_at(folded.floor));
+                let retained = retained.unwrap_or_default();
+                let segments = retained.iter().flat_map(|partition| &partition.segments);
                 installed.in_use.extend(segments.map(|segment| segment.file.path().to_owned()));
                 let known: HashSet<&str> = folded.before.segments.iter().map(path_of).collect();
                 let new = folded.after.segments.iter();

@@ -24,10 +24,10 @@ use arrow_buffer::ScalarBuffer;
 use tidemark_types::EngineResult;
 
 use crate::segment::Segment;
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 use crate::table::partition::{Partition, clusters};
-use crate::table::piece::living;
-use crate::table::piece::{Piece, order_of};
+use crate::table::row_source::living;
+use crate::table::row_source::{RowSource, order_of};
 use crate::table::schema::ColumnSchema;
 
 /// Segments with fewer rows count as small. If a partition has many small segments, they are
@@ -42,11 +42,11 @@ const MERGE_RATIO: usize = 8;
 #[derive(Debug)]
 pub(crate) enum Output {
     /// A segment that remains unchanged.
-    Kept(Arc<Segment>),
+    Unchanged(Arc<Segment>),
     /// A segment to be written.
     Written {
-        pieces: Vec<Piece>,
-        order: Vec<Stretch>,
+        sources: Vec<RowSource>,
+        order: Vec<SourceRange>,
         bounds: (i64, i64),
         /// Latest transaction in the segment.
         lsn: u64,
@@ -73,11 +73,11 @@ struct Group {
 }
 
 impl Group {
-    fn of(pieces: &[Piece], members: Vec<usize>, many: bool, lean: bool) -> Self {
-        let of = |index: &usize| &pieces[*index];
+    fn of(sources: &[RowSource], members: Vec<usize>, many: bool, lean: bool) -> Self {
+        let of = |index: &usize| &sources[*index];
         let bounds = members.iter().map(|i| of(i).bounds());
-        let is_dirty = |piece: &Piece| match piece {
-            Piece::Segment(segment) => segment.must_be_written(lean),
+        let is_dirty = |source: &RowSource| match source {
+            RowSource::Segment(segment) => segment.must_be_written(lean),
             _ => true,
         };
         let dirty = members.len() > 1 || members.iter().any(|i| is_dirty(of(i)));
@@ -88,7 +88,7 @@ impl Group {
             lsn: members.iter().map(|i| of(i).lsn()).max().unwrap_or(0),
             dirty,
             joins: dirty || (many && rows < SMALL_ROWS),
-            fresh: members.iter().all(|i| matches!(of(i), Piece::Run(_))),
+            fresh: members.iter().all(|i| matches!(of(i), RowSource::Run(_))),
             members,
             overlaps_until: None,
         }
@@ -112,34 +112,34 @@ pub(crate) fn plan_fold(
     segment_rows: usize,
     lean: bool,
 ) -> EngineResult<Vec<Output>> {
-    let (files, pieces) = apart(partition.pieces(), lean);
-    let small = pieces.iter().filter(|piece| piece.rows() < SMALL_ROWS).count();
+    let (files, sources) = apart(partition.sources(), lean);
+    let small = sources.iter().filter(|source| source.rows() < SMALL_ROWS).count();
     let many = small > SMALL_SEGMENTS && !lean;
     let mut groups = Vec::new();
     match timestamp {
         Some(timestamp) => {
-            for mut cluster in clusters(&pieces) {
+            for mut cluster in clusters(&sources) {
                 cluster.sort_unstable();
-                let kept = worth_keeping(&pieces, &cluster, many, lean, timestamp)?;
-                let until = kept.iter().map(|&index| pieces[index].bounds().1).max();
-                cluster.retain(|index| !kept.contains(index));
+                let retained = worth_keeping(&sources, &cluster, many, lean, timestamp)?;
+                let until = retained.iter().map(|&index| sources[index].bounds().1).max();
+                cluster.retain(|index| !retained.contains(index));
                 let apart = |index: usize| Group {
                     overlaps_until: until,
-                    ..Group::of(&pieces, vec![index], false, lean)
+                    ..Group::of(&sources, vec![index], false, lean)
                 };
-                groups.extend(kept.iter().copied().map(apart));
+                groups.extend(retained.iter().copied().map(apart));
                 if !cluster.is_empty() {
-                    let rest = Group::of(&pieces, cluster, many, lean);
+                    let rest = Group::of(&sources, cluster, many, lean);
                     groups.push(Group { overlaps_until: until, ..rest });
                 }
             }
         }
-        None => groups.extend((0..pieces.len()).map(|i| Group::of(&pieces, vec![i], many, lean))),
+        None => groups.extend((0..sources.len()).map(|i| Group::of(&sources, vec![i], many, lean))),
     }
     let mut outputs = Vec::with_capacity(groups.len() + files.len());
-    outputs.extend(files.into_iter().map(Output::Kept));
+    outputs.extend(files.into_iter().map(Output::Unchanged));
     for group in join_neighbours(groups, many, lean, segment_rows) {
-        write_group(&pieces, group, timestamp, segment_rows, &mut outputs)?;
+        write_group(&sources, group, timestamp, segment_rows, &mut outputs)?;
     }
     Ok(outputs)
 }
@@ -148,28 +148,29 @@ pub(crate) fn plan_fold(
 /// between their rows. `cluster` is in arrival order. The merged rows follow the retained segments
 /// in arrival order, so a segment can be retained only with all older segments that it overlaps.
 fn worth_keeping(
-    pieces: &[Piece],
+    sources: &[RowSource],
     cluster: &[usize],
     many: bool,
     lean: bool,
     timestamp: &ColumnSchema,
 ) -> EngineResult<Vec<usize>> {
-    let mut kept: Vec<usize> = Vec::new();
+    let mut retained: Vec<usize> = Vec::new();
     // Rows replaced by DEDUP keys must disappear from disk.
-    if cluster.len() < 2 || cluster.iter().any(|&index| pieces[index].upsert().is_some()) {
-        return Ok(kept);
+    if cluster.len() < 2 || cluster.iter().any(|&index| sources[index].upsert().is_some()) {
+        return Ok(retained);
     }
     let meet = |a: (i64, i64), b: (i64, i64)| a.0 <= b.1 && b.0 <= a.1;
     let mut merged: Vec<ScalarBuffer<i64>> = Vec::new();
-    let is_worth = |old: &Piece, inside: usize| {
+    let is_worth = |old: &RowSource, inside: usize| {
         let small = many && old.rows() < SMALL_ROWS;
         small || old.rows() <= inside.saturating_mul(MERGE_RATIO)
     };
     for (at, &index) in cluster.iter().enumerate().rev() {
-        let piece = &pieces[index];
-        let bounds = piece.bounds();
-        let over_kept = kept.iter().any(|&newer| meet(pieces[newer].bounds(), bounds));
-        let is_clean = matches!(piece, Piece::Segment(segment) if !segment.must_be_written(lean));
+        let source = &sources[index];
+        let bounds = source.bounds();
+        let over_kept = retained.iter().any(|&newer| meet(sources[newer].bounds(), bounds));
+        let is_clean =
+            matches!(source, RowSource::Segment(segment) if !segment.must_be_written(lean));
         if over_kept && !is_clean {
             return Ok(Vec::new()); // It must be written, so all segments are merged.
         }
@@ -177,27 +178,27 @@ fn worth_keeping(
         // Retaining a small segment would prevent all older segments that it overlaps from being
         // merged.
         let all = merged.iter().map(ScalarBuffer::len).sum();
-        let slight = piece.rows() < SMALL_ROWS.min(all);
-        let pays = || slight || is_worth(piece, inside.sum());
+        let slight = source.rows() < SMALL_ROWS.min(all);
+        let pays = || slight || is_worth(source, inside.sum());
         let mut merges = !is_clean || (!lean && !over_kept && pays());
         if !merges && !over_kept && !lean {
             // A segment from a bulk write may itself have enough rows to justify merging the
             // segments before it.
-            let times = piece.timestamps(timestamp)?;
-            let older = cluster[..at].iter().map(|&older| &pieces[older]);
+            let times = source.timestamps(timestamp)?;
+            let older = cluster[..at].iter().map(|&older| &sources[older]);
             merges = older
                 .filter(|older| meet(older.bounds(), bounds))
                 .any(|older| is_worth(older, rows_within(&times, older.bounds())));
         }
         if merges {
-            merged.push(piece.timestamps(timestamp)?);
+            merged.push(source.timestamps(timestamp)?);
         } else {
-            kept.push(index);
+            retained.push(index);
         }
     }
     // Restores the arrival order, including the order of segments from the same transaction.
-    kept.reverse();
-    Ok(kept)
+    retained.reverse();
+    Ok(retained)
 }
 
 /// Counts the timestamps within the bounds. The timestamps are ascending.
@@ -208,27 +209,29 @@ fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
 /// Separates the Parquet files that remain unchanged. If rows were only added, they are stored next
 /// to the files. Once rows of a file were changed or replaced, all files are converted to native
 /// segments, so that native segments are always newer than Parquet files.
-fn apart(pieces: Vec<Piece>, lean: bool) -> (Vec<Arc<Segment>>, Vec<Piece>) {
-    let is_parquet = |piece: &&Piece| matches!(piece, Piece::Segment(s) if s.is_parquet());
-    let changed = pieces.iter().filter(is_parquet).any(|file| {
+fn apart(sources: Vec<RowSource>, lean: bool) -> (Vec<Arc<Segment>>, Vec<RowSource>) {
+    let is_parquet =
+        |source: &&RowSource| matches!(source, RowSource::Segment(s) if s.is_parquet());
+    let changed = sources.iter().filter(is_parquet).any(|file| {
         let (first, last) = file.bounds();
-        let replaces = |piece: &Piece| {
-            let (start, end) = piece.bounds();
-            piece.upsert().is_some() && start <= last && end >= first
+        let replaces = |source: &RowSource| {
+            let (start, end) = source.bounds();
+            source.upsert().is_some() && start <= last && end >= first
         };
-        matches!(file, Piece::Segment(s) if s.must_be_written(lean)) || pieces.iter().any(replaces)
+        matches!(file, RowSource::Segment(s) if s.must_be_written(lean))
+            || sources.iter().any(replaces)
     });
     if changed {
-        return (Vec::new(), pieces);
+        return (Vec::new(), sources);
     }
-    let (mut kept, mut others) = (Vec::new(), Vec::with_capacity(pieces.len()));
-    for piece in pieces {
-        match piece {
-            Piece::Segment(segment) if segment.is_parquet() => kept.push(segment),
-            piece => others.push(piece),
+    let (mut retained, mut others) = (Vec::new(), Vec::with_capacity(sources.len()));
+    for source in sources {
+        match source {
+            RowSource::Segment(segment) if segment.is_parquet() => retained.push(segment),
+            source => others.push(source),
         }
     }
-    (kept, others)
+    (retained, others)
 }
 
 /// Combines each group that must be written anyway with neighbours of similar size. Also combines
@@ -285,26 +288,28 @@ fn limits(groups: &[Group]) -> Vec<u64> {
 }
 
 fn write_group(
-    pieces: &[Piece],
+    pieces: &[RowSource],
     mut group: Group,
     timestamp: Option<&ColumnSchema>,
     segment_rows: usize,
     outputs: &mut Vec<Output>,
 ) -> EngineResult<()> {
     if let ([single], false) = (&group.members[..], group.dirty)
-        && let Piece::Segment(segment) = &pieces[*single]
+        && let RowSource::Segment(segment) = &pieces[*single]
     {
-        outputs.push(Output::Kept(Arc::clone(segment)));
+        outputs.push(Output::Unchanged(Arc::clone(segment)));
         return Ok(());
     }
     group.members.sort_unstable();
-    let sources: Vec<Piece> = group.members.iter().map(|&index| pieces[index].clone()).collect();
-    let whole = |(source, piece): (usize, &Piece)| Stretch { source, start: 0, len: piece.rows() };
+    let sources: Vec<RowSource> =
+        group.members.iter().map(|&index| pieces[index].clone()).collect();
+    let whole =
+        |(source, piece): (usize, &RowSource)| SourceRange { source, start: 0, len: piece.rows() };
     let Some(timestamp) = timestamp else {
         let order = living(sources.iter().enumerate().map(whole).collect(), &sources);
         for order in split(order, segment_rows) {
             let (pieces, lsn) = (sources.clone(), group.lsn);
-            outputs.push(Output::Written { pieces, order, bounds: (0, 0), lsn });
+            outputs.push(Output::Written { sources: pieces, order, bounds: (0, 0), lsn });
         }
         return Ok(());
     };
@@ -319,13 +324,13 @@ fn write_group(
         let first = order.first().map_or(0, |s| slices[s.source][s.start]);
         let last = order.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
         let (pieces, lsn) = (sources.clone(), group.lsn);
-        outputs.push(Output::Written { pieces, order, bounds: (first, last), lsn });
+        outputs.push(Output::Written { sources: pieces, order, bounds: (first, last), lsn });
     }
     Ok(())
 }
 
 /// Removes the rows after `until` from a row order and returns them.
-fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stretch> {
+fn cut_after(order: &mut Vec<SourceRange>, times: &[&[i64]], until: i64) -> Vec<SourceRange> {
     let cut = order.partition_point(|s| times[s.source][s.start] <= until);
     let mut tail = order.split_off(cut);
     if let Some(last) = order.last_mut() {
@@ -333,7 +338,7 @@ fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stre
         let len = rows.partition_point(|&ts| ts <= until);
         if len < last.len {
             let (start, rest) = (last.start + len, last.len - len);
-            tail.insert(0, Stretch { start, len: rest, ..*last });
+            tail.insert(0, SourceRange { start, len: rest, ..*last });
             last.len = len;
         }
     }
@@ -341,26 +346,26 @@ fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stre
 }
 
 /// Splits a row order into non-empty portions of at most `rows` rows.
-pub(crate) fn split(order: Vec<Stretch>, rows: usize) -> Vec<Vec<Stretch>> {
-    if !order.is_empty() && order.iter().map(|stretch| stretch.len).sum::<usize>() <= rows {
+pub(crate) fn split(order: Vec<SourceRange>, rows: usize) -> Vec<Vec<SourceRange>> {
+    if !order.is_empty() && order.iter().map(|range| range.len).sum::<usize>() <= rows {
         return vec![order];
     }
     let mut portions = Vec::new();
     let mut portion = Vec::new();
-    let mut room = rows.max(1);
-    for mut stretch in order {
-        while stretch.len > room {
-            if room > 0 {
-                portion.push(Stretch { len: room, ..stretch });
+    let mut remaining = rows.max(1);
+    for mut range in order {
+        while range.len > remaining {
+            if remaining > 0 {
+                portion.push(SourceRange { len: remaining, ..range });
             }
             portions.push(std::mem::take(&mut portion));
-            stretch.start += room;
-            stretch.len -= room;
-            room = rows.max(1);
+            range.start += remaining;
+            range.len -= remaining;
+            remaining = rows.max(1);
         }
-        room -= stretch.len;
-        if stretch.len > 0 {
-            portion.push(stretch);
+        remaining -= range.len;
+        if range.len > 0 {
+            portion.push(range);
         }
     }
     if !portion.is_empty() {
@@ -375,11 +380,11 @@ mod tests {
 
     #[test]
     fn split_returns_full_portions_and_no_empty_ranges() {
-        let stretch = |start, len| Stretch { source: 0, start, len };
-        let portions = split(vec![stretch(0, 3), stretch(3, 7), stretch(10, 5)], 5);
+        let range = |start, len| SourceRange { source: 0, start, len };
+        let portions = split(vec![range(0, 3), range(3, 7), range(10, 5)], 5);
         let sizes: Vec<usize> = portions.iter().map(|p| p.iter().map(|s| s.len).sum()).collect();
         assert_eq!(sizes, [5, 5, 5]);
         assert!(portions.iter().flatten().all(|s| s.len > 0));
-        assert_eq!(portions[1], [stretch(5, 5)]);
+        assert_eq!(portions[1], [range(5, 5)]);
     }
 }

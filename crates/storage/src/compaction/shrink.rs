@@ -16,9 +16,9 @@ use crate::table::partition::Partition;
 use crate::table::schema::TableId;
 
 /// A partition is rewritten if its invisible bytes are at least its file size divided by this.
-const WORTH_SHARE: u64 = 32;
-/// Maximum number of partitions examined per call of `go_on`.
-const LOOKED_AT: usize = 256;
+const INVISIBLE_BYTES_DIVISOR: u64 = 32;
+/// Maximum number of partitions examined per call of `examine`.
+const MAX_EXAMINED: usize = 256;
 /// Delay before a failed rewrite is retried. A rewrite fails if disk space is low or the table has
 /// a writer.
 const LATER: Duration = Duration::from_millis(500);
@@ -49,7 +49,7 @@ impl Shrink {
 
     /// Examines a few partitions. `changed` lists tables whose definition changed since the last
     /// call or whose files still contain deleted rows.
-    pub(crate) fn go_on(&mut self, storage: &Arc<Storage>, changed: BTreeSet<TableId>) {
+    pub(crate) fn examine(&mut self, storage: &Arc<Storage>, changed: BTreeSet<TableId>) {
         self.again.extend(changed);
         if self.not_before.is_some_and(|at| Instant::now() < at) {
             return;
@@ -58,7 +58,7 @@ impl Shrink {
         for table in std::mem::take(&mut self.again) {
             self.enqueue(storage, table);
         }
-        for _ in 0..LOOKED_AT {
+        for _ in 0..MAX_EXAMINED {
             let Some((table, floor)) = self.queue.pop_front() else { return };
             match storage.shrink(table, floor) {
                 Ok(false) => {}
@@ -104,11 +104,11 @@ impl Storage {
             bytes += segment.meta.file_len;
             unseen += unseen_bytes(segment, &found)?;
         }
-        if unseen == 0 || unseen * WORTH_SHARE < bytes {
+        if unseen == 0 || unseen * INVISIBLE_BYTES_DIVISOR < bytes {
             return Ok(false);
         }
-        self.refuse_beyond(bytes)?;
-        if self.holds().is_held(table) {
+        self.check_free_space(bytes)?;
+        if self.write_locks().is_locked(table) {
             return Err(EngineError::new(ErrorCode::Busy, "the table is being modified"));
         }
         let parquet = partition.segments.iter().any(|segment| segment.is_parquet());

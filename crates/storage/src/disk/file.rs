@@ -84,7 +84,7 @@ pub(crate) fn read_known(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<u8>> {
 
 /// Writes a new file and syncs its content. Its name becomes durable when the directory is synced.
 /// Removes the file if it cannot be written completely.
-pub(crate) fn write_whole(vfs: &dyn Vfs, path: &str, bytes: &[u8]) -> EngineResult<()> {
+pub(crate) fn write_new(vfs: &dyn Vfs, path: &str, bytes: &[u8]) -> EngineResult<()> {
     let failed = |error: std::io::Error| EngineError::io(path, &error);
     let file = vfs.open(path, OpenMode::Replace).map_err(failed)?;
     let written = file.write_at(bytes, 0).and_then(|()| file.sync());

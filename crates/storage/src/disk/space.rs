@@ -16,7 +16,7 @@ use tidemark_vfs::{OpenMode, Vfs};
 use crate::disk::layout::RESERVE;
 
 /// Minimum interval between two queries of the free space.
-const ASK_EVERY: Duration = Duration::from_millis(100);
+const QUERY_INTERVAL: Duration = Duration::from_millis(100);
 /// Writes resume above this many tenths of the watermark, so that they do not stop and resume
 /// repeatedly around it.
 const RESUME_TENTHS: u64 = 14;
@@ -24,10 +24,10 @@ const RESUME_TENTHS: u64 = 14;
 const WATERMARK_PERCENT: u64 = 5;
 const WATERMARK_BYTES: u64 = 1 << 30;
 /// The reserve's size is at most the disk size divided by this.
-const RESERVE_SHARE: u64 = 32;
+const RESERVE_DIVISOR: u64 = 32;
 /// A checkpoint is due once the log exceeds the free space divided by this, so that its output fits
 /// regardless of how fast the disk fills up.
-const LOG_SHARE: u64 = 8;
+const LOG_DIVISOR: u64 = 8;
 /// Minimum log size in bytes before low free space makes a checkpoint due.
 const MIN_LOG_BYTES: u64 = 1 << 20;
 
@@ -45,7 +45,7 @@ pub(crate) struct Space {
 
 #[derive(Debug)]
 struct State {
-    asked: Option<Instant>,
+    queried_at: Option<Instant>,
     /// Free bytes at the last query; `None` if the query failed.
     free: Option<u64>,
     /// Whether free space was too low at the last query.
@@ -53,12 +53,18 @@ struct State {
     /// Bytes missing from the reserve, to be allocated again.
     missing: u64,
     /// Whether the reserve was released and no checkpoint has succeeded since.
-    spent: bool,
+    is_reserve_released: bool,
 }
 
 impl Space {
     pub(crate) fn new(watermark: Option<u64>, reserve: u64) -> Self {
-        let state = State { asked: None, free: None, low: false, missing: 0, spent: false };
+        let state = State {
+            queried_at: None,
+            free: None,
+            low: false,
+            missing: 0,
+            is_reserve_released: false,
+        };
         Self { watermark, reserve, promised: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
@@ -66,54 +72,54 @@ impl Space {
         self.watermark.unwrap_or((total / 100 * WATERMARK_PERCENT).min(WATERMARK_BYTES))
     }
 
-    /// Queries the free space, unless it was queried just now. A failed query is not reported: the
-    /// write itself fails if the disk is full.
-    fn look(&self, vfs: &dyn Vfs, state: &mut State) {
-        if state.asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY) {
+    /// Queries the free space, unless the last query was less than [`QUERY_INTERVAL`] ago. A failed
+    /// query is not reported, because the write itself fails if the disk is full.
+    fn query(&self, vfs: &dyn Vfs, state: &mut State) {
+        if state.queried_at.is_some_and(|at| at.elapsed() < QUERY_INTERVAL) {
             return;
         }
-        state.asked = Some(Instant::now());
+        state.queried_at = Some(Instant::now());
         let space = vfs.space().ok();
         state.free = space.map(|space| space.free);
         if let Some(space) = space {
             let mark = self.mark(space.total);
             let resume = mark.saturating_mul(RESUME_TENTHS) / 10;
-            let least = if state.low { resume } else { mark };
-            let kept = state.missing.saturating_add(self.promised());
-            state.low = space.free < least.saturating_add(kept);
+            let min = if state.low { resume } else { mark };
+            let retained = state.missing.saturating_add(self.promised());
+            state.low = space.free < min.saturating_add(retained);
         }
     }
 
     /// Whether too little space is free for writes that grow data.
     pub(crate) fn is_low(&self, vfs: &dyn Vfs) -> bool {
         let mut state = self.state.lock();
-        self.look(vfs, &mut state);
-        state.low || state.spent
+        self.query(vfs, &mut state);
+        state.low || state.is_reserve_released
     }
 
     /// Refuses writes while too little space is free.
     pub(crate) fn refuse_when_low(&self, vfs: &dyn Vfs) -> EngineResult<()> {
         let mut state = self.state.lock();
-        self.look(vfs, &mut state);
-        if state.low || state.spent {
+        self.query(vfs, &mut state);
+        if state.low || state.is_reserve_released {
             return Err(full(state.free.unwrap_or(0)));
         }
         Ok(())
     }
 
     /// Refuses to write this many bytes if less than the watermark would remain free.
-    pub(crate) fn refuse_beyond(&self, vfs: &dyn Vfs, bytes: u64) -> EngineResult<()> {
+    pub(crate) fn check_free(&self, vfs: &dyn Vfs, bytes: u64) -> EngineResult<()> {
         let missing = {
             let state = self.state.lock();
-            if state.spent {
+            if state.is_reserve_released {
                 return Err(full(state.free.unwrap_or(0)));
             }
             state.missing
         };
         match vfs.space() {
             Ok(space) => {
-                let kept = self.mark(space.total).saturating_add(missing + self.promised());
-                let fits = space.free.saturating_sub(bytes) >= kept;
+                let retained = self.mark(space.total).saturating_add(missing + self.promised());
+                let fits = space.free.saturating_sub(bytes) >= retained;
                 if fits { Ok(()) } else { Err(full(space.free)) }
             }
             Err(_) => Ok(()),
@@ -135,17 +141,17 @@ impl Space {
     }
 
     /// Returns the log size in bytes above which a checkpoint is due.
-    pub(crate) fn most_log(&self, vfs: &dyn Vfs, wanted: u64) -> u64 {
+    pub(crate) fn max_log_bytes(&self, vfs: &dyn Vfs, configured: u64) -> u64 {
         let mut state = self.state.lock();
-        self.look(vfs, &mut state);
-        let share = state.free.map_or(wanted, |free| (free / LOG_SHARE).max(MIN_LOG_BYTES));
-        wanted.min(share)
+        self.query(vfs, &mut state);
+        let limit = state.free.map_or(configured, |free| (free / LOG_DIVISOR).max(MIN_LOG_BYTES));
+        configured.min(limit)
     }
 
     /// Allocates the reserve if it is not held and fits above the watermark. Errors are ignored.
     pub(crate) fn reserve(&self, vfs: &dyn Vfs) {
         let Ok(space) = vfs.space() else { return };
-        let bytes = self.reserve.min(space.total / RESERVE_SHARE);
+        let bytes = self.reserve.min(space.total / RESERVE_DIVISOR);
         let is_held = || vfs.open(RESERVE, OpenMode::Read).is_ok();
         let mut missing = 0;
         if bytes > 0 && !is_held() {
@@ -157,14 +163,14 @@ impl Space {
             }
         }
         let mut state = self.state.lock();
-        (state.asked, state.missing) = (None, missing);
+        (state.queried_at, state.missing) = (None, missing);
     }
 
     /// Allocates a missing reserve again once space is free.
     pub(crate) fn mend_reserve(&self, vfs: &dyn Vfs) {
         let (spent, missing) = {
             let state = self.state.lock();
-            (state.spent, state.missing)
+            (state.is_reserve_released, state.missing)
         };
         if missing > 0 && !spent {
             self.reserve(vfs);
@@ -173,22 +179,22 @@ impl Space {
 
     /// Releases the reserve for a transaction that frees space; returns whether there was a
     /// reserve.
-    pub(crate) fn spend(&self, vfs: &dyn Vfs) -> bool {
+    pub(crate) fn release_reserve(&self, vfs: &dyn Vfs) -> bool {
         let spent = vfs.unlink(RESERVE).is_ok();
         if spent {
-            self.state.lock().spent = true;
+            self.state.lock().is_reserve_released = true;
         }
         spent
     }
 
     /// Whether the reserve was released and a checkpoint must follow.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.state.lock().spent
+    pub(crate) fn is_reserve_released(&self) -> bool {
+        self.state.lock().is_reserve_released
     }
 
     /// Allocates the reserve again after a successful checkpoint, which has freed the space.
     pub(crate) fn restore(&self, vfs: &dyn Vfs) {
-        self.state.lock().spent = false;
+        self.state.lock().is_reserve_released = false;
         self.reserve(vfs);
     }
 }

@@ -46,7 +46,7 @@ impl Encoder {
 
 #[derive(Debug)]
 pub(crate) struct Decoder<'a> {
-    rest: &'a [u8],
+    remaining: &'a [u8],
 }
 
 fn short() -> EngineError {
@@ -55,23 +55,23 @@ fn short() -> EngineError {
 
 impl<'a> Decoder<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+        Self { remaining: bytes }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+        self.remaining.is_empty()
     }
 
     pub(crate) fn take(&mut self, len: usize) -> EngineResult<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(short)?;
-        self.rest = rest;
-        Ok(taken)
+        let (head, rest) = self.remaining.split_at_checked(len).ok_or_else(short)?;
+        self.remaining = rest;
+        Ok(head)
     }
 
     fn array<const N: usize>(&mut self) -> EngineResult<[u8; N]> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(short)?;
-        self.rest = rest;
-        Ok(*taken)
+        let (head, rest) = self.remaining.split_first_chunk::<N>().ok_or_else(short)?;
+        self.remaining = rest;
+        Ok(*head)
     }
 
     pub(crate) fn u8(&mut self) -> EngineResult<u8> {

@@ -36,7 +36,7 @@ const SPARE_FILES: usize = 2;
 /// Number of zero bytes written ahead after the first group of a file.
 const MIN_AHEAD: u64 = 16 << 10;
 /// Spare files, and zeros ahead of the log, may use at most the free space divided by this.
-const AHEAD_SHARE: u64 = 64;
+const SPARE_DIVISOR: u64 = 64;
 
 fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
@@ -271,10 +271,10 @@ impl Log {
         let failed = |error: std::io::Error| EngineError::io(path(), &error);
         let end = current.offset + len;
         if prewrite > 0 && end > current.written_to && end < current.capacity {
-            let room = self.vfs.space().map_or(prewrite, |space| space.free / AHEAD_SHARE);
+            let spare = self.vfs.space().map_or(prewrite, |space| space.free / SPARE_DIVISOR);
             // Writes ahead at most as many bytes as the file already contains, so that a
             // short-lived process leaves small files.
-            let ahead = prewrite.min(room).min(end.max(MIN_AHEAD));
+            let ahead = prewrite.min(spare).min(end.max(MIN_AHEAD));
             let upto = (end + ahead).min(current.capacity);
             match current.file.write_at(&vec![0; (upto - end) as usize], end) {
                 Ok(()) => current.written_to = upto,
@@ -416,8 +416,8 @@ impl Log {
 
     /// Releases files that a durable checkpoint covers; keeps some for reuse if disk space allows.
     pub(crate) fn release(&mut self, obsolete: Vec<u64>) {
-        let kept = SPARE_FILES as u64 * self.file_bytes;
-        let fits = self.vfs.space().is_ok_and(|space| space.free / AHEAD_SHARE >= kept);
+        let retained = SPARE_FILES as u64 * self.file_bytes;
+        let fits = self.vfs.space().is_ok_and(|space| space.free / SPARE_DIVISOR >= retained);
         let spares = if fits { SPARE_FILES } else { 0 };
         for number in obsolete {
             let is_sound = number >= self.first_own && !self.failed.remove(&number);

@@ -64,7 +64,7 @@ struct Inner {
     /// Whether a leader exists.
     led: bool,
     /// Number of transactions in the current group.
-    taken: usize,
+    grouped: usize,
     /// Number of transactions in the last group, plus the transactions that were waiting when it
     /// ended.
     expected: usize,
@@ -97,7 +97,7 @@ impl CommitQueue {
             !std::mem::replace(&mut inner.led, true)
         };
         if leads || ticket.wait() {
-            let turn = Turn(self);
+            let turn = Lead(self);
             lead();
             drop(turn);
         }
@@ -112,7 +112,7 @@ impl CommitQueue {
     pub(crate) fn take(&self) -> Option<Arc<Ticket>> {
         let mut inner = self.inner.lock();
         let ticket = inner.waiting.pop_front()?;
-        inner.taken += 1;
+        inner.grouped += 1;
         Some(ticket)
     }
 
@@ -129,12 +129,12 @@ impl CommitQueue {
 }
 
 /// The role of the leader. Dropping it passes the lead on, even if the leader panics.
-struct Turn<'a>(&'a CommitQueue);
+struct Lead<'a>(&'a CommitQueue);
 
-impl Drop for Turn<'_> {
+impl Drop for Lead<'_> {
     fn drop(&mut self) {
         let mut inner = self.0.inner.lock();
-        inner.expected = std::mem::take(&mut inner.taken) + inner.waiting.len();
+        inner.expected = std::mem::take(&mut inner.grouped) + inner.waiting.len();
         match inner.waiting.front() {
             Some(next) => next.set(State::Leads),
             None => inner.led = false,

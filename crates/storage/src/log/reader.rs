@@ -163,7 +163,7 @@ impl LogFile {
 }
 
 /// An empty record would match a zero checksum, and a header may survive without its records.
-fn holds(record: &[u8], crc: u32, ignore_crc: bool) -> bool {
+fn checksum_matches(record: &[u8], crc: u32, ignore_crc: bool) -> bool {
     ignore_crc || (!record.is_empty() && crc32c::crc32c(record) == crc)
 }
 
@@ -185,7 +185,7 @@ fn by_directory(
         let (len, crc, tables) = (input.u32().ok()? as usize, input.u32().ok()?, input.u32().ok()?);
         let tables = (0..tables).map(|_| input.u64().ok()).collect::<Option<_>>()?;
         let end = position.checked_add(len).filter(|end| *end <= records_end)?;
-        let sound = holds(&frame[position..end], crc, ignore_crc);
+        let sound = checksum_matches(&frame[position..end], crc, ignore_crc);
         records.push(FoundRecord { bytes: sound.then_some(position..end), tables });
         position = end;
     }
@@ -204,7 +204,7 @@ fn by_walking(frame: &[u8], header: &GroupHeader, ignore_crc: bool) -> Option<Ve
         let (len, crc) = (head.u32().ok()? as usize, head.u32().ok()?);
         position += RECORD_HEADER_BYTES;
         let end = position.checked_add(len)?;
-        if !holds(frame.get(position..end)?, crc, ignore_crc) {
+        if !checksum_matches(frame.get(position..end)?, crc, ignore_crc) {
             return None;
         }
         records.push(FoundRecord { bytes: Some(position..end), tables: Vec::new() });

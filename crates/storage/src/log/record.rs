@@ -8,9 +8,9 @@ use crate::mutation::convert::ConvertOp;
 use crate::mutation::delete::DeleteOp;
 use crate::mutation::retire::{PartitionAction, PartitionsOp};
 use crate::mutation::skip::SkipOp;
-use crate::mutation::update::{UpdateOp, UpdatePart};
+use crate::mutation::update::{UpdateOp, UpdatedCells};
 use crate::segment::SegmentMeta;
-use crate::segment::block::{Body, assemble, parts};
+use crate::segment::block::{Body, assemble, bodies_of};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 use crate::state::op::{Adopt, Append, Op};
@@ -117,24 +117,24 @@ fn encode_partitions(op: &PartitionsOp, out: &mut Encoder) {
 fn encode_delete(delete: &DeleteOp, out: &mut Encoder) {
     out.u8(DELETE);
     out.u64(delete.table);
-    out.u32(delete.parts.len() as u32);
-    for (floor, rows) in &delete.parts {
+    out.u32(delete.partitions.len() as u32);
+    for (floor, rows) in &delete.partitions {
         out.i64(*floor);
-        encode_stretches(rows, out);
+        encode_row_ranges(rows, out);
     }
 }
 
 fn decode_delete(input: &mut Decoder<'_>) -> EngineResult<DeleteOp> {
     let table = input.u64()?;
-    let mut parts = Vec::new();
+    let mut partitions = Vec::new();
     for _ in 0..input.u32()? {
-        parts.push((input.i64()?, decode_stretches(input)?));
+        partitions.push((input.i64()?, decode_row_ranges(input)?));
     }
-    Ok(DeleteOp { table, parts })
+    Ok(DeleteOp { table, partitions })
 }
 
 /// Encodes ranges of a partition's rows: first row, number of rows.
-fn encode_stretches(rows: &[(u64, u64)], out: &mut Encoder) {
+fn encode_row_ranges(rows: &[(u64, u64)], out: &mut Encoder) {
     out.u32(rows.len() as u32);
     for (start, len) in rows {
         out.u64(*start);
@@ -142,7 +142,7 @@ fn encode_stretches(rows: &[(u64, u64)], out: &mut Encoder) {
     }
 }
 
-fn decode_stretches(input: &mut Decoder<'_>) -> EngineResult<Vec<(u64, u64)>> {
+fn decode_row_ranges(input: &mut Decoder<'_>) -> EngineResult<Vec<(u64, u64)>> {
     let count = input.u32()?;
     (0..count).map(|_| Ok((input.u64()?, input.u64()?))).collect()
 }
@@ -150,8 +150,8 @@ fn decode_stretches(input: &mut Decoder<'_>) -> EngineResult<Vec<(u64, u64)>> {
 fn encode_convert(convert: &ConvertOp, out: &mut Encoder) {
     out.u8(CONVERT);
     out.u64(convert.table);
-    out.u32(convert.parts.len() as u32);
-    for (floor, segments) in &convert.parts {
+    out.u32(convert.partitions.len() as u32);
+    for (floor, segments) in &convert.partitions {
         out.i64(*floor);
         out.u32(segments.len() as u32);
         for meta in segments {
@@ -162,25 +162,25 @@ fn encode_convert(convert: &ConvertOp, out: &mut Encoder) {
 
 fn decode_convert(input: &mut Decoder<'_>) -> EngineResult<ConvertOp> {
     let table = input.u64()?;
-    let mut parts = Vec::new();
+    let mut partitions = Vec::new();
     for _ in 0..input.u32()? {
         let (floor, count) = (input.i64()?, input.u32()?);
         let segments = (0..count).map(|_| SegmentMeta::decode(input)).collect::<Result<_, _>>()?;
-        parts.push((floor, segments));
+        partitions.push((floor, segments));
     }
-    Ok(ConvertOp { table, parts })
+    Ok(ConvertOp { table, partitions })
 }
 
 fn encode_update(update: &UpdateOp, out: &mut Encoder) -> EngineResult<()> {
     out.u8(UPDATE);
     out.u64(update.table);
     encode_symbols(&update.symbols, out);
-    out.u32(update.parts.len() as u32);
-    for part in &update.parts {
-        out.i64(part.floor);
-        encode_stretches(&part.rows, out);
-        out.u32(part.columns.len() as u32);
-        for (id, sql_type, cells) in &part.columns {
+    out.u32(update.partitions.len() as u32);
+    for partition in &update.partitions {
+        out.i64(partition.floor);
+        encode_row_ranges(&partition.rows, out);
+        out.u32(partition.columns.len() as u32);
+        for (id, sql_type, cells) in &partition.columns {
             encode_column(*id, *sql_type, cells, out)?;
         }
     }
@@ -190,18 +190,18 @@ fn encode_update(update: &UpdateOp, out: &mut Encoder) -> EngineResult<()> {
 fn decode_update(input: &mut Decoder<'_>) -> EngineResult<UpdateOp> {
     let table = input.u64()?;
     let symbols = decode_symbols(input)?;
-    let mut parts = Vec::new();
+    let mut partitions = Vec::new();
     for _ in 0..input.u32()? {
         let floor = input.i64()?;
-        let rows = decode_stretches(input)?;
-        let mut part = UpdatePart { floor, rows, columns: Vec::new() };
-        let rows = part.row_count();
+        let rows = decode_row_ranges(input)?;
+        let mut partition = UpdatedCells { floor, rows, columns: Vec::new() };
+        let rows = partition.row_count();
         for _ in 0..input.u32()? {
-            part.columns.push(decode_column(input, rows)?);
+            partition.columns.push(decode_column(input, rows)?);
         }
-        parts.push(part);
+        partitions.push(partition);
     }
-    Ok(UpdateOp { table, symbols, parts })
+    Ok(UpdateOp { table, symbols, partitions })
 }
 
 /// Reads all steps of a transaction.
@@ -300,15 +300,15 @@ fn encode_column(
 ) -> EngineResult<()> {
     out.u32(id);
     out.json(&sql_type)?;
-    let parts = parts(sql_type, cells)?;
-    match parts.validity {
+    let partitions = bodies_of(sql_type, cells)?;
+    match partitions.validity {
         Some(bits) => {
             out.u8(1);
             out.blob(&bits.sliced());
         }
         None => out.u8(0),
     }
-    match parts.body {
+    match partitions.body {
         Body::Bits(bits) => out.blob(&bits.sliced()),
         Body::Fixed(values) => out.blob(&values),
         Body::Text { views, bytes } => {
@@ -319,10 +319,10 @@ fn encode_column(
             out.blob(&Buffer::from_vec(offsets));
             out.blob(&bytes);
         }
-        Body::Arrays(parts) => {
-            out.blob(&Buffer::from_vec(parts.shapes));
-            out.blob(&Buffer::from_vec(parts.offsets));
-            out.blob(&Buffer::from_vec(parts.values));
+        Body::Arrays(partitions) => {
+            out.blob(&Buffer::from_vec(partitions.shapes));
+            out.blob(&Buffer::from_vec(partitions.offsets));
+            out.blob(&Buffer::from_vec(partitions.values));
         }
     }
     Ok(())

@@ -27,7 +27,7 @@ use crate::snapshot::{Snapshot, no_such_table};
 use crate::state::resolve::resolve_create;
 use crate::storage::Storage;
 use crate::table::partition::clusters;
-use crate::table::piece::Piece;
+use crate::table::row_source::RowSource;
 use crate::table::schema::TableSchema;
 use crate::table::symbols::SymbolStore;
 use crate::table::upsert::UpsertKeys;
@@ -153,7 +153,7 @@ impl Storage {
         mut writers: Vec<BulkWriter>,
         changes: Vec<Change>,
     ) -> EngineResult<CommitReceipt> {
-        writers.iter_mut().try_for_each(BulkWriter::write_rest)?;
+        writers.iter_mut().try_for_each(BulkWriter::write_remaining)?;
         let synced = self.options().commit_mode == CommitMode::Sync;
         let is_alone = changes.is_empty() && writers.len() == 1;
         let mut work = self.prepare(changes)?;
@@ -178,7 +178,7 @@ impl Storage {
             }
             Err(error) => {
                 for writer in &writers {
-                    writer.take_back(logged, &error);
+                    writer.remove_segments(logged, &error);
                 }
                 Err(match (error.code, writers.as_slice()) {
                     (ErrorCode::Replan, [writer]) if is_alone => EngineError::new(
@@ -297,10 +297,10 @@ impl BulkWriter {
         staged.bytes += bytes;
     }
 
-    fn is_full(&self, share: usize) -> bool {
+    fn is_full(&self, max_bytes: usize) -> bool {
         let most_rows = usize::try_from(self.schema.max_uncommitted_rows).unwrap_or(usize::MAX);
-        self.bytes > self.storage.options().bulk_memory_bytes / share
-            || self.rows > most_rows.max(1) / share
+        self.bytes > self.storage.options().bulk_memory_bytes / max_bytes
+            || self.rows > most_rows.max(1) / max_bytes
     }
 
     /// Writes the largest partitions until half of the memory is free. Rows within the newest row's
@@ -354,7 +354,7 @@ impl BulkWriter {
         let order = staged::common_order(&sources, &self.schema, self.upsert.as_ref())?;
         let columns: Vec<_> = self.schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
         let bytes: usize = sources.iter().map(StagedRows::memory_bytes).sum();
-        self.storage.refuse_beyond(bytes as u64)?;
+        self.storage.check_free_space(bytes as u64)?;
         let mut placing = Placing::of(&sources);
         for portion in split(order, self.storage.options().segment_rows) {
             let (order, bounds) = placing.next(&portion);
@@ -370,7 +370,7 @@ impl BulkWriter {
                 name,
                 file_len: written.len,
                 footer_crc: written.footer_crc,
-                rows: order.iter().map(|stretch| stretch.len as u64).sum(),
+                rows: order.iter().map(|range| range.len as u64).sum(),
                 bounds,
                 lsn: 0,
             };
@@ -388,7 +388,7 @@ impl BulkWriter {
     /// Aborts the write and discards its rows.
     pub fn abort(self) {}
 
-    fn write_rest(&mut self) -> EngineResult<()> {
+    fn write_remaining(&mut self) -> EngineResult<()> {
         let floors: Vec<i64> = self.partitions.keys().copied().collect();
         floors.into_iter().try_for_each(|floor| self.write_partition(floor, None))
     }
@@ -443,20 +443,20 @@ impl BulkWriter {
         if self.schema.timestamp.is_none() {
             return false;
         }
-        let mut by_floor: BTreeMap<i64, Vec<Piece>> = BTreeMap::new();
+        let mut by_floor: BTreeMap<i64, Vec<RowSource>> = BTreeMap::new();
         for (floor, meta) in &self.segments {
             let upsert = self.upsert.clone();
             let segment = Segment::upserting(self.storage.vfs(), "", meta.clone(), upsert);
-            by_floor.entry(*floor).or_default().push(Piece::Segment(segment));
+            by_floor.entry(*floor).or_default().push(RowSource::Segment(segment));
         }
-        by_floor.values().any(|pieces| clusters(pieces).len() < pieces.len())
+        by_floor.values().any(|sources| clusters(sources).len() < sources.len())
     }
 
     /// Removes the segments of a refused write.
-    fn take_back(&self, logged: bool, error: &EngineError) {
+    fn remove_segments(&self, logged: bool, error: &EngineError) {
         let directory = table_dir(self.schema.id);
         let paths = self.segments.iter().map(|(_, meta)| format!("{directory}/{}", meta.name));
-        self.storage.give_up_files(paths, logged, error);
+        self.storage.abandon_files(paths, logged, error);
         // The directory remains if it contains other files.
         let _ = self.storage.vfs().remove_dir(&directory);
     }

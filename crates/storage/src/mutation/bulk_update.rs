@@ -18,21 +18,21 @@ use crate::disk::layout::{TABLES, table_dir};
 use crate::mutation::cells::check_type;
 use crate::mutation::change::{Change, CommitReceipt};
 use crate::mutation::convert::Conversion;
-use crate::storage::hold::WriteHold;
 use crate::storage::rewrite::Rows;
+use crate::storage::write_lock::WriteLock;
 
 use crate::mutation::prepare::{Prepared, StagedSegments};
-use crate::mutation::update::{UpdatePart, stretches, updated};
+use crate::mutation::update::{UpdatedCells, row_ranges, updated};
 use crate::segment::SegmentMeta;
 use crate::segment::column::{ColumnData, without_nulls};
 use crate::state::resolve::resolve_replace;
 use crate::storage::Storage;
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 use crate::table::partition::Partition;
 use crate::table::schema::TableSchema;
 use crate::table::symbols::SymbolStore;
 use crate::table::upsert::UpsertKeys;
-use crate::table::{TableSnapshot, place_of};
+use crate::table::{TableSnapshot, row_position};
 
 /// Bytes of new cells after which a portion is written, even if it has few rows.
 const PORTION_BYTES: usize = 64 << 20;
@@ -53,7 +53,7 @@ pub struct BulkUpdate {
     last_row: i64,
     open: Option<OpenPartition>,
     pending: Pending,
-    parts: Vec<(i64, Vec<SegmentMeta>)>,
+    partitions: Vec<(i64, Vec<SegmentMeta>)>,
     /// Whether its files were moved into the table or discarded.
     ended: bool,
 }
@@ -89,7 +89,7 @@ impl WrittenUpdate {
     }
 }
 
-impl WriteHold {
+impl WriteLock {
     /// Starts an update of the cells in `columns`. These are positions in `replace`, the table's
     /// next definition, or in the definition of `base` if there is no new definition. Fails with
     /// `Replan`, here or at the end, if the table differs from `base`.
@@ -125,7 +125,7 @@ impl WriteHold {
             last_row: -1,
             open: None,
             pending: Pending { cells, ..Pending::default() },
-            parts: Vec::new(),
+            partitions: Vec::new(),
             ended: false,
         })
     }
@@ -142,18 +142,20 @@ impl BulkUpdate {
         let cells = self.cells(rows.len(), values)?;
         let mut start = 0;
         while start < rows.len() {
-            let (ordinal, row) = place_of(rows[start]);
+            let (ordinal, row) = row_position(rows[start]);
             let end = self.portion_of(ordinal)?;
             if row >= end {
                 self.write_portion(end)?;
                 continue;
             }
             let in_portion = |&row: &i64| {
-                let (other, row) = place_of(row);
+                let (other, row) = row_position(row);
                 other == ordinal && row < end
             };
             let len = rows[start..].partition_point(in_portion);
-            self.pending.rows.extend(rows[start..start + len].iter().map(|&row| place_of(row).1));
+            self.pending
+                .rows
+                .extend(rows[start..start + len].iter().map(|&row| row_position(row).1));
             for (pending, cells) in self.pending.cells.iter_mut().zip(&cells) {
                 let cells = cells.slice(start, len);
                 self.pending.bytes += cells.byte_size();
@@ -161,7 +163,7 @@ impl BulkUpdate {
             }
             start += len;
             if self.pending.bytes >= PORTION_BYTES {
-                let (_, last) = place_of(rows[start - 1]);
+                let (_, last) = row_position(rows[start - 1]);
                 self.write_portion(last + 1)?;
             }
         }
@@ -222,8 +224,8 @@ impl BulkUpdate {
             Arc::clone(partition)
         };
         let timestamp = self.base.schema().timestamp_column();
-        let rows = settled.view(timestamp)?.iter().map(|part| part.rows.len() as u64).sum();
-        self.parts.push((*floor, Vec::new()));
+        let rows = settled.view(timestamp)?.iter().map(|fragment| fragment.rows.len() as u64).sum();
+        self.partitions.push((*floor, Vec::new()));
         Ok(OpenPartition { ordinal, floor: *floor, partition: settled, rows, written: 0 })
     }
 
@@ -247,17 +249,17 @@ impl BulkUpdate {
         if end == open.written {
             return Err(EngineError::internal("a row is beyond the end of its partition"));
         }
-        let part = self.take_pending(open.floor)?;
+        let partition = self.take_pending(open.floor)?;
         let timestamp = self.base.schema().timestamp_column();
-        let changed = if part.rows.is_empty() {
+        let changed = if partition.rows.is_empty() {
             Arc::clone(&open.partition)
         } else {
-            Arc::new(updated(&open.partition, timestamp, &part, open.partition.changed)?)
+            Arc::new(updated(&open.partition, timestamp, &partition, open.partition.changed)?)
         };
         let rows = Rows::of(timestamp, &changed)?;
         let order = rows.between(open.written, end);
         let meta = self.storage.write_native(&self.schema, open.floor, &rows, &order)?;
-        if let Some((_, metas)) = self.parts.last_mut() {
+        if let Some((_, metas)) = self.partitions.last_mut() {
             metas.push(SegmentMeta { lsn: open.partition.last_lsn(), ..meta });
         }
         open.written = end;
@@ -265,28 +267,28 @@ impl BulkUpdate {
         Ok(())
     }
 
-    fn take_pending(&mut self, floor: i64) -> EngineResult<UpdatePart> {
+    fn take_pending(&mut self, floor: i64) -> EngineResult<UpdatedCells> {
         let cells = self.columns.iter().map(|_| Vec::new()).collect();
         let pending = std::mem::replace(&mut self.pending, Pending { cells, ..Pending::default() });
         let mut columns = Vec::with_capacity(self.columns.len());
         for (&index, cells) in self.columns.iter().zip(&pending.cells) {
             let column = &self.schema.columns[index];
             let whole = cells.iter().enumerate();
-            let whole: Vec<Stretch> = whole
-                .map(|(source, cells)| Stretch { source, start: 0, len: cells.len() })
+            let whole: Vec<SourceRange> = whole
+                .map(|(source, cells)| SourceRange { source, start: 0, len: cells.len() })
                 .collect();
             if !whole.is_empty() {
                 let cells = ColumnData::gather(column.sql_type, cells, &whole)?;
                 columns.push((column.id, column.sql_type, cells));
             }
         }
-        Ok(UpdatePart { floor, rows: stretches(pending.rows.into_iter()), columns })
+        Ok(UpdatedCells { floor, rows: row_ranges(pending.rows.into_iter()), columns })
     }
 
     /// Writes the remaining rows; no more cells follow.
     pub fn close(mut self) -> EngineResult<WrittenUpdate> {
         self.close_partition()?;
-        if !self.parts.is_empty() {
+        if !self.partitions.is_empty() {
             let vfs = self.storage.vfs().system();
             sync_dir(vfs, &table_dir(self.schema.id))?;
             sync_dir(vfs, TABLES)?;
@@ -295,12 +297,12 @@ impl BulkUpdate {
     }
 
     fn commit(mut self) -> EngineResult<CommitReceipt> {
-        if self.parts.is_empty() && self.replace.is_none() {
+        if self.partitions.is_empty() && self.replace.is_none() {
             return self.storage.commit_prepared(Vec::new());
         }
         let committed = self.storage.commit_now(self.changes());
         if let Err(error) = &committed {
-            self.storage.give_up_files(self.paths(), true, error);
+            self.storage.abandon_files(self.paths(), true, error);
         }
         self.ended = true;
         committed
@@ -308,7 +310,7 @@ impl BulkUpdate {
 
     fn paths(&self) -> impl Iterator<Item = String> {
         let directory = table_dir(self.schema.id);
-        let metas = self.parts.iter().flat_map(|(_, metas)| metas);
+        let metas = self.partitions.iter().flat_map(|(_, metas)| metas);
         metas.map(move |meta| format!("{directory}/{}", meta.name))
     }
 
@@ -330,9 +332,9 @@ impl BulkUpdate {
                 symbols: symbols.map(|(id, (store, max))| (*id, Arc::clone(store), *max)).collect(),
             }));
         }
-        if !self.parts.is_empty() {
-            let (base, parts) = (Arc::clone(&self.base), self.parts.clone());
-            changes.push(Prepared::Convert(Conversion { base, schema_version, parts }));
+        if !self.partitions.is_empty() {
+            let (base, partitions) = (Arc::clone(&self.base), self.partitions.clone());
+            changes.push(Prepared::Convert(Conversion { base, schema_version, partitions }));
         }
         changes
     }

@@ -40,7 +40,7 @@ pub(crate) struct Conversion {
     /// Version of the definition with which the rows were written.
     pub(crate) schema_version: u64,
     /// Start timestamps and new segments of the partitions.
-    pub(crate) parts: Vec<(i64, Vec<SegmentMeta>)>,
+    pub(crate) partitions: Vec<(i64, Vec<SegmentMeta>)>,
 }
 
 impl Conversion {
@@ -53,7 +53,7 @@ impl Conversion {
 #[derive(Debug)]
 pub(crate) struct ConvertOp {
     pub(crate) table: TableId,
-    pub(crate) parts: Vec<(i64, Vec<SegmentMeta>)>,
+    pub(crate) partitions: Vec<(i64, Vec<SegmentMeta>)>,
 }
 
 /// Refuses a conversion of rows that changed since they were read.
@@ -69,12 +69,12 @@ pub(crate) fn resolve_convert(
         (Some(before), Some(now)) => before.changed == now.changed,
         _ => false,
     };
-    let same = conversion.parts.iter().all(|(floor, _)| same(floor));
+    let same = conversion.partitions.iter().all(|(floor, _)| same(floor));
     if !same || conversion.schema_version != found.schema().version {
         let message = format!("table '{}' changed concurrently", found.schema().name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }
-    Ok(ConvertOp { table, parts: conversion.parts })
+    Ok(ConvertOp { table, partitions: conversion.partitions })
 }
 
 pub(crate) fn apply_convert(
@@ -84,7 +84,7 @@ pub(crate) fn apply_convert(
 ) -> EngineResult<()> {
     let mut table = table_of(snapshot, op.table)?;
     let directory = table_dir(op.table);
-    for (floor, metas) in &op.parts {
+    for (floor, metas) in &op.partitions {
         let old = table.partition(*floor);
         let old = old.ok_or_else(|| EngineError::internal("no such partition"))?;
         context.removed.extend(old.files());

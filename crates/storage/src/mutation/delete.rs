@@ -18,23 +18,23 @@ use crate::segment::dead_rows::{DeadRows, united};
 use crate::segment::patch::Placed;
 use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
 use crate::state::context::ApplyContext;
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 use crate::table::partition::Partition;
-use crate::table::piece::{Piece, Run};
+use crate::table::row_source::{RowSource, Run};
 use crate::table::schema::{ColumnSchema, TableId};
 use crate::table::time_range::TimeRange;
-use crate::table::{TableSnapshot, place_of};
+use crate::table::{TableSnapshot, row_position};
 
 /// A segment is rewritten only if the number of deleted rows is at least its row count divided by
 /// this.
-const FEW_SHARE: u64 = 32;
+const MIN_DELETED_DIVISOR: u64 = 32;
 
 /// Rows of a table to delete.
 #[derive(Debug, Clone)]
 pub struct Delete {
     /// The table in which the rows were found. If rows have been added or removed since then, the
     /// commit fails with `Replan`, and the rows must be found again.
-    /// [`Storage::hold_writes`](crate::Storage::hold_writes) prevents that.
+    /// [`Storage::lock_writes`](crate::Storage::lock_writes) prevents that.
     pub base: Arc<TableSnapshot>,
     /// Identifiers of the rows in `base` ([`Slice::row_ids`](crate::Slice::row_ids)), ascending.
     pub rows: Vec<i64>,
@@ -42,13 +42,13 @@ pub struct Delete {
 
 /// Deleted rows of one partition: the partition's start timestamp, then the first row and row count
 /// of each range in the partition's row order.
-pub(crate) type DeletePart = (i64, Vec<(u64, u64)>);
+pub(crate) type DeletedRows = (i64, Vec<(u64, u64)>);
 
 /// A deletion in its logged form.
 #[derive(Debug)]
 pub(crate) struct DeleteOp {
     pub(crate) table: TableId,
-    pub(crate) parts: Vec<DeletePart>,
+    pub(crate) partitions: Vec<DeletedRows>,
 }
 
 /// Refuses a deletion whose rows have moved since they were found.
@@ -62,8 +62,11 @@ pub(crate) fn resolve_delete(snapshot: &Snapshot, delete: &Delete) -> EngineResu
         let message = format!("table '{}' changed concurrently", found.schema().name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }
-    let parts = by_partition(&delete.base, &delete.rows)?;
-    Ok(DeleteOp { table: id, parts: parts.map(|part| (part.floor, part.rows)).collect() })
+    let partitions = by_partition(&delete.base, &delete.rows)?;
+    Ok(DeleteOp {
+        table: id,
+        partitions: partitions.map(|partition| (partition.floor, partition.rows)).collect(),
+    })
 }
 
 /// Finds the rows in the time ranges.
@@ -74,20 +77,20 @@ pub(crate) fn resolve_clear(
 ) -> EngineResult<DeleteOp> {
     let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
     let partitions = found.partitions();
-    let mut parts: Vec<DeletePart> = Vec::new();
+    let mut by_partition: Vec<DeletedRows> = Vec::new();
     for slice in found.slices_in(ranges)? {
-        let (ordinal, row) = place_of(slice.first_row());
+        let (ordinal, row) = row_position(slice.first_row());
         let (floor, _) = partitions[ordinal];
         let len = slice.rows() as u64;
-        match parts.last_mut().filter(|(known, _)| *known == floor) {
+        match by_partition.last_mut().filter(|(known, _)| *known == floor) {
             Some((_, rows)) => match rows.last_mut() {
                 Some((start, count)) if *start + *count == row => *count += len,
                 _ => rows.push((row, len)),
             },
-            None => parts.push((floor, vec![(row, len)])),
+            None => by_partition.push((floor, vec![(row, len)])),
         }
     }
-    Ok(DeleteOp { table, parts })
+    Ok(DeleteOp { table, partitions: by_partition })
 }
 
 pub(crate) fn apply_delete(
@@ -97,7 +100,7 @@ pub(crate) fn apply_delete(
 ) -> EngineResult<()> {
     let mut table = table_of(snapshot, delete.table)?;
     let head = Arc::clone(&table.head);
-    for (floor, rows) in &delete.parts {
+    for (floor, rows) in &delete.partitions {
         let partition = table.partition(*floor);
         let partition = partition.ok_or_else(|| EngineError::internal("no such partition"))?;
         let new = if partition.upserts() {
@@ -107,10 +110,11 @@ pub(crate) fn apply_delete(
         } else {
             without(partition, head.schema.timestamp_column(), rows, context.lsn)?
         };
-        let kept: Vec<_> = new.files().collect();
-        let gone = |file: &Arc<_>| !kept.iter().any(|other| Arc::ptr_eq(other, file));
-        context.removed.extend(partition.files().filter(gone));
-        context.owed.dead_bytes += dead_bytes(&new).saturating_sub(dead_bytes(partition));
+        let retained: Vec<_> = new.files().collect();
+        let removed = |file: &Arc<_>| !retained.iter().any(|other| Arc::ptr_eq(other, file));
+        context.removed.extend(partition.files().filter(removed));
+        context.pending_rewrites.dead_bytes +=
+            dead_bytes(&new).saturating_sub(dead_bytes(partition));
         table.rows = table.rows - partition.rows() + new.rows();
         if new.rows() == 0 {
             take_attached(&mut table, *floor);
@@ -127,7 +131,7 @@ pub(crate) fn apply_delete(
 fn dead_bytes(partition: &Partition) -> u64 {
     let of = |segment: &Arc<Segment>| {
         let (rows, dead) = (segment.rows() as u64, segment.dead()?.count() as u64);
-        (dead * FEW_SHARE >= rows).then_some(segment.meta.file_len / rows.max(1) * dead)
+        (dead * MIN_DELETED_DIVISOR >= rows).then_some(segment.meta.file_len / rows.max(1) * dead)
     };
     partition.segments.iter().filter_map(of).sum()
 }
@@ -143,14 +147,14 @@ fn without(
     let hits = hits(&view, rows)?;
     let mut segments = Vec::with_capacity(partition.segments.len());
     for segment in &partition.segments {
-        match hits.get(&address(&Piece::Segment(Arc::clone(segment)))) {
+        match hits.get(&address(&RowSource::Segment(Arc::clone(segment)))) {
             Some(placed) => segments.extend(smaller_segment(segment, placed, timestamp)?),
             None => segments.push(Arc::clone(segment)),
         }
     }
     let mut runs = Vec::with_capacity(partition.runs.len());
     for run in &partition.runs {
-        match hits.get(&address(&Piece::Run(Arc::clone(run)))) {
+        match hits.get(&address(&RowSource::Run(Arc::clone(run)))) {
             Some(placed) => runs.extend(smaller_run(run, placed, timestamp)?),
             None => runs.push(Arc::clone(run)),
         }
@@ -194,7 +198,7 @@ fn smaller_run(
     let dead = united(placed.iter().map(|placed| placed.row..placed.row + placed.len).collect());
     let dead = DeadRows { count: dead.iter().map(Range::len).sum(), rows: dead, bounds: (0, 0) };
     let mut order = Vec::new();
-    dead.add_living(Stretch { source: 0, start: 0, len: run.rows }, &mut order);
+    dead.add_living(SourceRange { source: 0, start: 0, len: run.rows }, &mut order);
     let (Some(first), Some(last)) = (order.first(), order.last()) else { return Ok(None) };
     let bounds = match timestamp {
         Some(timestamp) => {
@@ -220,8 +224,8 @@ pub(crate) fn read_dead_rows(
 ) -> EngineResult<()> {
     let (id, floor, index) = (input.u64()?, input.i64()?, input.u32()? as usize);
     let mut table = table_of(snapshot, id)?;
-    let place = if detached { &mut table.detached } else { &mut table.cold };
-    let partition = Arc::make_mut(place).get_mut(&floor);
+    let partitions = if detached { &mut table.detached } else { &mut table.cold };
+    let partition = Arc::make_mut(partitions).get_mut(&floor);
     let partition = partition.filter(|partition| index < partition.segments.len());
     let partition =
         partition.ok_or_else(|| EngineError::internal("deleted rows of an unknown segment"))?;

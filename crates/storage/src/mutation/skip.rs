@@ -22,7 +22,7 @@ pub(crate) struct SkipOp {
 
 /// Names of the table's segments that are known to be damaged.
 pub(crate) fn damaged_segments(table: &TableSnapshot) -> BTreeSet<String> {
-    let partitions = table.kept_partitions();
+    let partitions = table.all_partitions();
     let segments = partitions.iter().flat_map(|partition| &partition.segments);
     let bad = segments.filter(|segment| segment.known_damage().is_some());
     bad.map(|segment| segment.meta.name.clone()).collect()
@@ -34,19 +34,19 @@ pub(crate) fn apply_skip(
     context: &mut ApplyContext<'_>,
 ) -> EngineResult<()> {
     let mut table = table_of(snapshot, op.table)?;
-    let gone = |name: &str| op.segments.iter().any(|segment| segment == name);
+    let removed = |name: &str| op.segments.iter().any(|segment| segment == name);
     let mut without = |partition: &Partition| {
-        let (out, kept): (Vec<_>, Vec<_>) =
-            partition.segments.iter().cloned().partition(|segment| gone(&segment.meta.name));
+        let (out, retained): (Vec<_>, Vec<_>) =
+            partition.segments.iter().cloned().partition(|segment| removed(&segment.meta.name));
         context.removed.extend(out.iter().map(|segment| Arc::clone(&segment.file)));
-        (!out.is_empty()).then(|| Partition::new(kept, partition.runs.clone(), context.lsn))
+        (!out.is_empty()).then(|| Partition::new(retained, partition.runs.clone(), context.lsn))
     };
     let attached: Vec<_> =
         table.partitions().iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
     for (floor, old) in attached {
         let Some(new) = without(&old) else { continue };
         table.rows = table.rows - old.rows() + new.rows();
-        if new.pieces().is_empty() {
+        if new.sources().is_empty() {
             table.hot.remove(&floor);
             Arc::make_mut(&mut table.cold).remove(&floor);
         } else {
@@ -54,10 +54,10 @@ pub(crate) fn apply_skip(
         }
     }
     let detached = Arc::make_mut(&mut table.detached);
-    let kept: Vec<_> = detached.iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
-    for (floor, old) in kept {
+    let retained: Vec<_> = detached.iter().map(|(floor, old)| (*floor, Arc::clone(old))).collect();
+    for (floor, old) in retained {
         let Some(new) = without(&old) else { continue };
-        if new.pieces().is_empty() {
+        if new.sources().is_empty() {
             detached.remove(&floor);
         } else {
             detached.insert(floor, Arc::new(new));

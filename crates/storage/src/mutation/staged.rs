@@ -14,13 +14,13 @@ use tidemark_types::EngineResult;
 use crate::segment::column::ColumnData;
 use crate::segment::gather::Source;
 use crate::state::apply::partition_rows;
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 use crate::table::schema::{ColumnSchema, TableSchema};
 use crate::table::upsert::{self, UpsertKeys, upsert_order};
 
 /// If more than one in this many rows is late, all rows are sorted, because a single row far ahead
 /// in time makes all following rows late.
-const LATE_SHARE: usize = 4;
+const LATE_ROWS_DIVISOR: usize = 4;
 
 /// Rows of one batch, ascending in time if the table has a designated timestamp.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub(crate) struct StagedRows {
     /// Columns in the definition's order; shared with other rows of the batch.
     columns: Arc<[ColumnData]>,
     /// Positions of these rows in `columns`, in row order.
-    places: Vec<Range<usize>>,
+    ranges: Vec<Range<usize>>,
     /// Timestamps of these rows; empty without a designated timestamp.
     times: ScalarBuffer<i64>,
     rows: usize,
@@ -49,28 +49,31 @@ pub(crate) fn ascending(
 ) -> EngineResult<Vec<StagedRows>> {
     let times = times.unwrap_or_default();
     if times.is_sorted() {
-        return Ok(vec![StagedRows::whole(columns, rows, times)]);
+        return Ok(vec![StagedRows::in_order(columns, rows, times)]);
     }
     let (in_order, late) = in_order_and_late(&times);
-    if late.len() > rows / LATE_SHARE {
+    if late.len() > rows / LATE_ROWS_DIVISOR {
         return Ok(vec![StagedRows::sorted(columns, &times)]);
     }
-    let order = late.iter().map(|&row| Stretch { source: 0, start: row, len: 1 });
+    let order = late.iter().map(|&row| SourceRange { source: 0, start: row, len: 1 });
     // Copies in storage order, which the CPU can prefetch.
     let copies = gathered(schema, std::slice::from_ref(&&*columns), &order.collect::<Vec<_>>())?;
     let late_times: Vec<i64> = late.iter().map(|&row| times[row]).collect();
-    let order =
-        in_order.iter().map(|place| Stretch { source: 0, start: place.start, len: place.len() });
+    let order = in_order.iter().map(|range| SourceRange {
+        source: 0,
+        start: range.start,
+        len: range.len(),
+    });
     let times: ScalarBuffer<i64> = gather(&[&times[..]], &order.collect::<Vec<_>>()).into();
-    let in_order = StagedRows { columns, places: in_order, rows: times.len(), times };
+    let in_order = StagedRows { columns, ranges: in_order, rows: times.len(), times };
     Ok(vec![in_order, StagedRows::sorted(copies, &late_times)])
 }
 
 /// Splits rows into ranges of ordered rows and a list of late rows. An ordered row is not older
 /// than any row before it.
 fn in_order_and_late(times: &[i64]) -> (Vec<Range<usize>>, Vec<usize>) {
-    let room = times.len() / 16;
-    let (mut in_order, mut late) = (Vec::with_capacity(room), Vec::with_capacity(room));
+    let capacity = times.len() / 16;
+    let (mut in_order, mut late) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
     let (mut start, mut newest) = (0, i64::MIN);
     for (row, &ts) in times.iter().enumerate() {
         if ts >= newest {
@@ -93,7 +96,7 @@ fn in_order_and_late(times: &[i64]) -> (Vec<Range<usize>>, Vec<usize>) {
 fn gathered(
     schema: &TableSchema,
     batches: &[&[ColumnData]],
-    order: &[Stretch],
+    order: &[SourceRange],
 ) -> EngineResult<Arc<[ColumnData]>> {
     let columns = schema.columns.iter().enumerate().map(|(position, column)| {
         let cells: Vec<_> = batches.iter().map(|batch| batch[position].clone()).collect();
@@ -104,23 +107,23 @@ fn gathered(
 
 impl StagedRows {
     /// Stages rows that are already in ascending order.
-    fn whole(columns: Arc<[ColumnData]>, rows: usize, times: ScalarBuffer<i64>) -> Self {
-        Self { columns, places: std::iter::once(0..rows).collect(), times, rows }
+    fn in_order(columns: Arc<[ColumnData]>, rows: usize, times: ScalarBuffer<i64>) -> Self {
+        Self { columns, ranges: std::iter::once(0..rows).collect(), times, rows }
     }
 
     /// Sorts all rows of a batch by time, then by arrival.
     fn sorted(columns: Arc<[ColumnData]>, times: &[i64]) -> Self {
         let mut order: Vec<(i64, usize)> = times.iter().copied().zip(0..).collect();
         order.sort_by_key(|&(ts, _)| ts);
-        let mut places: Vec<Range<usize>> = Vec::with_capacity(order.len());
+        let mut positions: Vec<Range<usize>> = Vec::with_capacity(order.len());
         for &(_, row) in &order {
-            match places.last_mut() {
+            match positions.last_mut() {
                 Some(last) if last.end == row => last.end += 1,
-                _ => places.push(row..row + 1),
+                _ => positions.push(row..row + 1),
             }
         }
         let times: Vec<i64> = order.into_iter().map(|(ts, _)| ts).collect();
-        Self { columns, places, rows: times.len(), times: times.into() }
+        Self { columns, ranges: positions, rows: times.len(), times: times.into() }
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -137,8 +140,8 @@ impl StagedRows {
     pub(crate) fn memory_bytes(&self) -> usize {
         let cells = self.columns.iter().map(ColumnData::byte_size).sum::<usize>();
         // With a single range, the timestamps share the memory of the timestamp column.
-        let own = if self.places.len() > 1 { self.rows } else { 0 };
-        cells + size_of_val(&self.places[..]) + own * size_of::<i64>()
+        let own = if self.ranges.len() > 1 { self.rows } else { 0 };
+        cells + size_of_val(&self.ranges[..]) + own * size_of::<i64>()
     }
 
     /// Splits the rows by partition. Copies nothing.
@@ -149,57 +152,57 @@ impl StagedRows {
             return vec![(floor, self)];
         }
         let mut walk = Walk::of(&self);
-        cuts.into_iter().map(|(floor, rows)| (floor, self.part(&mut walk, rows))).collect()
+        cuts.into_iter().map(|(floor, rows)| (floor, self.subset(&mut walk, rows))).collect()
     }
 
     /// Splits the rows into those before timestamp `from` and those at or after it. Copies nothing.
     pub(crate) fn split(&self, from: i64) -> [Self; 2] {
         let cut = self.times.partition_point(|&ts| ts < from);
         let mut walk = Walk::of(self);
-        [0..cut, cut..self.rows].map(|rows| self.part(&mut walk, rows))
+        [0..cut, cut..self.rows].map(|rows| self.subset(&mut walk, rows))
     }
 
-    fn part(&self, walk: &mut Walk<'_>, rows: Range<usize>) -> Self {
-        let mut places = Vec::new();
-        walk.visit(rows.clone(), |place| places.push(place));
+    fn subset(&self, walk: &mut Walk<'_>, rows: Range<usize>) -> Self {
+        let mut positions = Vec::new();
+        walk.visit(rows.clone(), |range| positions.push(range));
         let times = if self.times.is_empty() {
             ScalarBuffer::default()
         } else {
             self.times.slice(rows.start, rows.len())
         };
         let columns = Arc::clone(&self.columns);
-        Self { columns, places, times, rows: rows.len() }
+        Self { columns, ranges: positions, times, rows: rows.len() }
     }
 }
 
 /// A single forward pass over the row positions.
 struct Walk<'a> {
-    places: std::slice::Iter<'a, Range<usize>>,
+    ranges: std::slice::Iter<'a, Range<usize>>,
     /// Remainder of the current range.
-    place: Range<usize>,
+    current: Range<usize>,
     /// Number of rows before the current range.
     passed: usize,
 }
 
 impl<'a> Walk<'a> {
     fn of(rows: &'a StagedRows) -> Self {
-        Self { places: rows.places.iter(), place: 0..0, passed: 0 }
+        Self { ranges: rows.ranges.iter(), current: 0..0, passed: 0 }
     }
 
     /// Calls `sink` with the positions of these rows, none of which may have been visited before.
     fn visit(&mut self, rows: Range<usize>, mut sink: impl FnMut(Range<usize>)) {
         while self.passed < rows.end {
-            if self.place.is_empty() {
-                let Some(next) = self.places.next() else { return };
-                self.place = next.clone();
+            if self.current.is_empty() {
+                let Some(next) = self.ranges.next() else { return };
+                self.current = next.clone();
             }
-            let wanted = self.passed >= rows.start;
-            let until = if wanted { rows.end } else { rows.start };
-            let count = self.place.len().min(until - self.passed);
-            let start = self.place.start;
-            self.place.start += count;
+            let is_included = self.passed >= rows.start;
+            let until = if is_included { rows.end } else { rows.start };
+            let count = self.current.len().min(until - self.passed);
+            let start = self.current.start;
+            self.current.start += count;
             self.passed += count;
-            if wanted {
+            if is_included {
                 sink(start..start + count);
             }
         }
@@ -212,10 +215,10 @@ pub(crate) fn common_order(
     sources: &[StagedRows],
     schema: &TableSchema,
     keys: Option<&Arc<UpsertKeys>>,
-) -> EngineResult<Vec<Stretch>> {
+) -> EngineResult<Vec<SourceRange>> {
     if schema.timestamp.is_none() {
         let whole =
-            |(source, rows): (usize, &StagedRows)| Stretch { source, start: 0, len: rows.rows };
+            |(source, rows): (usize, &StagedRows)| SourceRange { source, start: 0, len: rows.rows };
         return Ok(sources.iter().enumerate().map(whole).collect());
     }
     let timed: Vec<_> =
@@ -225,11 +228,11 @@ pub(crate) fn common_order(
         let position = schema.columns.iter().position(|column| column.id == key.id);
         let cells = position.map(|position| &rows.columns[position]);
         let Some(cells) = cells else { return ColumnData::nulls(key.sql_type, rows.rows) };
-        match &rows.places[..] {
-            [place] => Ok(cells.slice(place.start, place.len())),
-            places => {
-                let order = places.iter();
-                let order = order.map(|p| Stretch { source: 0, start: p.start, len: p.len() });
+        match &rows.ranges[..] {
+            [range] => Ok(cells.slice(range.start, range.len())),
+            ranges => {
+                let order = ranges.iter();
+                let order = order.map(|p| SourceRange { source: 0, start: p.start, len: p.len() });
                 let order: Vec<_> = order.collect();
                 ColumnData::gather(key.sql_type, std::slice::from_ref(cells), &order)
             }
@@ -250,17 +253,17 @@ impl<'a> Placing<'a> {
 
     /// Returns the positions of the next rows in the order, with their first and last timestamps.
     /// Both timestamps are zero without a designated timestamp.
-    pub(crate) fn next(&mut self, order: &[Stretch]) -> (Vec<Stretch>, (i64, i64)) {
-        let mut places: Vec<Stretch> = Vec::with_capacity(order.len());
-        for &Stretch { source, start, len } in order {
-            self.walks[source].visit(start..start + len, |place| {
-                places.push(Stretch { source, start: place.start, len: place.len() });
+    pub(crate) fn next(&mut self, order: &[SourceRange]) -> (Vec<SourceRange>, (i64, i64)) {
+        let mut ranges: Vec<SourceRange> = Vec::with_capacity(order.len());
+        for &SourceRange { source, start, len } in order {
+            self.walks[source].visit(start..start + len, |range| {
+                ranges.push(SourceRange { source, start: range.start, len: range.len() });
             });
         }
         let time = |source: usize, row: usize| self.sources[source].times.get(row).copied();
         let first = order.first().and_then(|s| time(s.source, s.start));
         let last = order.last().and_then(|s| time(s.source, s.start + s.len - 1));
-        (places, (first.unwrap_or(0), last.unwrap_or(0)))
+        (ranges, (first.unwrap_or(0), last.unwrap_or(0)))
     }
 }
 
@@ -271,11 +274,11 @@ pub(crate) fn copied(
     keys: Option<&Arc<UpsertKeys>>,
 ) -> EngineResult<StagedRows> {
     let order = common_order(sources, schema, keys)?;
-    let (places, _) = Placing::of(sources).next(&order);
+    let (ranges, _) = Placing::of(sources).next(&order);
     let batches: Vec<&[ColumnData]> = sources.iter().map(|rows| &*rows.columns).collect();
-    let columns = gathered(schema, &batches, &places)?;
-    let rows = order.iter().map(|stretch| stretch.len).sum();
+    let columns = gathered(schema, &batches, &ranges)?;
+    let rows = order.iter().map(|range| range.len).sum();
     let times: Vec<&[i64]> = sources.iter().map(|rows| &rows.times[..]).collect();
     let times = schema.timestamp.map(|_| gather(&times, &order).into()).unwrap_or_default();
-    Ok(StagedRows::whole(columns, rows, times))
+    Ok(StagedRows::in_order(columns, rows, times))
 }

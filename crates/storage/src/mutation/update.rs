@@ -20,19 +20,19 @@ use crate::segment::column::ColumnData;
 use crate::segment::patch::{Patch, Placed, patched};
 use crate::snapshot::{Snapshot, no_such_table, put_table, table_of};
 use crate::state::context::{ApplyContext, grow_symbols, new_symbols};
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 use crate::table::partition::{Fragment, Partition};
-use crate::table::piece::{Piece, Run};
+use crate::table::row_source::{RowSource, Run};
 use crate::table::schema::{ColumnSchema, TableId};
 use crate::table::symbols::NewSymbols;
-use crate::table::{TableSnapshot, place_of};
+use crate::table::{TableSnapshot, row_position};
 
 /// New cells for some rows of a table.
 #[derive(Debug, Clone)]
 pub struct Update {
     /// The table in which the rows were found. If rows were added or removed since, the commit
     /// fails with `Replan`, and the rows must be found again.
-    /// [`Storage::hold_writes`](crate::Storage::hold_writes) prevents that.
+    /// [`Storage::lock_writes`](crate::Storage::lock_writes) prevents that.
     pub base: Arc<TableSnapshot>,
     /// Version of the definition to which `columns` refer.
     pub schema_version: u64,
@@ -49,19 +49,19 @@ pub struct Update {
 pub(crate) struct UpdateOp {
     pub(crate) table: TableId,
     pub(crate) symbols: Vec<NewSymbols>,
-    pub(crate) parts: Vec<UpdatePart>,
+    pub(crate) partitions: Vec<UpdatedCells>,
 }
 
 /// New cells in one partition.
 #[derive(Debug)]
-pub(crate) struct UpdatePart {
+pub(crate) struct UpdatedCells {
     pub(crate) floor: i64,
     /// First row and row count of each range, in the partition's row order.
     pub(crate) rows: Vec<(u64, u64)>,
     pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
 }
 
-impl UpdatePart {
+impl UpdatedCells {
     pub(crate) fn row_count(&self) -> usize {
         self.rows.iter().map(|(_, len)| *len as usize).sum()
     }
@@ -121,18 +121,18 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
         };
         columns.push((column.id, column.sql_type, cells));
     }
-    let parts = by_partition(&update.base, &update.rows)?.map(|part| {
+    let partitions = by_partition(&update.base, &update.rows)?.map(|partition| {
         let cells = |(id, sql_type, cells): &(u32, SqlType, ColumnData)| {
-            (*id, *sql_type, cells.slice(part.found.start, part.found.len()))
+            (*id, *sql_type, cells.slice(partition.found.start, partition.found.len()))
         };
         let columns = columns.iter().map(cells).collect();
-        UpdatePart { floor: part.floor, rows: part.rows, columns }
+        UpdatedCells { floor: partition.floor, rows: partition.rows, columns }
     });
-    Ok(UpdateOp { table: id, symbols, parts: parts.collect() })
+    Ok(UpdateOp { table: id, symbols, partitions: partitions.collect() })
 }
 
 /// A change's rows in one partition.
-pub(crate) struct PartRows {
+pub(crate) struct PartitionRows {
     pub(crate) floor: i64,
     /// Range of these rows in the change's list of rows.
     found: Range<usize>,
@@ -144,33 +144,33 @@ pub(crate) struct PartRows {
 pub(crate) fn by_partition(
     base: &TableSnapshot,
     rows: &[i64],
-) -> EngineResult<impl Iterator<Item = PartRows>> {
+) -> EngineResult<impl Iterator<Item = PartitionRows>> {
     let partitions = base.partitions();
-    let mut parts = Vec::new();
+    let mut split = Vec::new();
     let mut start = 0;
     while start < rows.len() {
-        let (ordinal, _) = place_of(rows[start]);
-        let len = rows[start..].partition_point(|&row| place_of(row).0 == ordinal);
+        let (ordinal, _) = row_position(rows[start]);
+        let len = rows[start..].partition_point(|&row| row_position(row).0 == ordinal);
         let partition = partitions.get(ordinal);
         let (floor, _) = partition.ok_or_else(|| EngineError::internal("no such row"))?;
         let found = start..start + len;
-        let places = rows[found.clone()].iter().map(|&row| place_of(row).1);
-        parts.push(PartRows { floor: *floor, rows: stretches(places), found });
+        let positions = rows[found.clone()].iter().map(|&row| row_position(row).1);
+        split.push(PartitionRows { floor: *floor, rows: row_ranges(positions), found });
         start += len;
     }
-    Ok(parts.into_iter())
+    Ok(split.into_iter())
 }
 
 /// Combines consecutive rows into ranges.
-pub(crate) fn stretches(rows: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
-    let mut stretches: Vec<(u64, u64)> = Vec::new();
+pub(crate) fn row_ranges(rows: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
     for row in rows {
-        match stretches.last_mut() {
+        match ranges.last_mut() {
             Some((start, len)) if *start + *len == row => *len += 1,
-            _ => stretches.push((row, 1)),
+            _ => ranges.push((row, 1)),
         }
     }
-    stretches
+    ranges
 }
 
 pub(crate) fn apply_update(
@@ -181,7 +181,7 @@ pub(crate) fn apply_update(
     let mut table = table_of(snapshot, update.table)?;
     grow_symbols(&mut table, &update.symbols)?;
     let head = Arc::clone(&table.head);
-    for part in &update.parts {
+    for part in &update.partitions {
         let partition = table.partition(part.floor);
         let partition = partition.ok_or_else(|| EngineError::internal("no such partition"))?;
         let timestamp = head.schema.timestamp_column();
@@ -189,15 +189,15 @@ pub(crate) fn apply_update(
         let new = if part.columns.iter().any(|(id, ..)| partition.upserts_by(*id)) {
             // New keys must not make rows reappear that the old keys replaced.
             let resolved = partition.resolved(&head.schema)?;
-            let kept: Vec<_> = resolved.files().collect();
-            let gone = |file: &Arc<_>| !kept.iter().any(|other| Arc::ptr_eq(other, file));
-            context.removed.extend(partition.files().filter(gone));
+            let retained: Vec<_> = resolved.files().collect();
+            let removed = |file: &Arc<_>| !retained.iter().any(|other| Arc::ptr_eq(other, file));
+            context.removed.extend(partition.files().filter(removed));
             table.rows = table.rows - partition.rows() + resolved.rows();
             updated(&resolved, timestamp, part, context.lsn)?
         } else {
             updated(partition, timestamp, part, context.lsn)?
         };
-        context.owed.rewrite_bytes += patched_bytes(&new).saturating_sub(patched);
+        context.pending_rewrites.rewrite_bytes += patched_bytes(&new).saturating_sub(patched);
         table.hot.insert(part.floor, Arc::new(new));
     }
     put_table(snapshot, table);
@@ -211,11 +211,11 @@ fn patched_bytes(partition: &Partition) -> u64 {
 }
 
 /// Identifies a run or segment while its partition is changed.
-pub(crate) fn address(piece: &Piece) -> usize {
-    match piece {
-        Piece::Run(run) => Arc::as_ptr(run) as usize,
-        Piece::Segment(segment) => Arc::as_ptr(segment) as usize,
-        Piece::Merged(merged) => Arc::as_ptr(merged) as usize,
+pub(crate) fn address(source: &RowSource) -> usize {
+    match source {
+        RowSource::Run(run) => Arc::as_ptr(run) as usize,
+        RowSource::Segment(segment) => Arc::as_ptr(segment) as usize,
+        RowSource::Merged(merged) => Arc::as_ptr(merged) as usize,
     }
 }
 
@@ -223,7 +223,7 @@ pub(crate) fn address(piece: &Piece) -> usize {
 pub(crate) fn updated(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
-    part: &UpdatePart,
+    part: &UpdatedCells,
     lsn: u64,
 ) -> EngineResult<Partition> {
     let view = partition.view(timestamp)?;
@@ -251,28 +251,28 @@ pub(crate) fn hits(
     rows: &[(u64, u64)],
 ) -> EngineResult<BTreeMap<usize, Vec<Placed>>> {
     let mut hits: BTreeMap<usize, Vec<Placed>> = BTreeMap::new();
-    let mut wanted = rows.iter().map(|&(start, len)| (start as usize, len as usize));
-    let mut next = wanted.next();
+    let mut required = rows.iter().map(|&(start, len)| (start as usize, len as usize));
+    let mut next = required.next();
     let (mut start, mut cell) = (0, 0);
     let mut visit = |address: usize, first: usize, len: usize| {
         let end = start + len;
         while let Some((row, count)) = next
             && row < end
         {
-            let taken = count.min(end - row);
-            let placed = Placed { row: first + (row - start), len: taken, cell };
+            let step = count.min(end - row);
+            let placed = Placed { row: first + (row - start), len: step, cell };
             hits.entry(address).or_default().push(placed);
-            cell += taken;
-            next = if taken < count { Some((row + taken, count - taken)) } else { wanted.next() };
+            cell += step;
+            next = if step < count { Some((row + step, count - step)) } else { required.next() };
         }
         start = end;
     };
     for fragment in view {
         let (from, len) = (fragment.rows.start, fragment.rows.len());
-        match &fragment.piece {
-            Piece::Merged(merged) => {
-                for (source, stretch) in merged.origins(from, len) {
-                    visit(address(source), stretch.start, stretch.len);
+        match &fragment.source {
+            RowSource::Merged(merged) => {
+                for (source, range) in merged.origins(from, len) {
+                    visit(address(source), range.start, range.len);
                 }
             }
             piece => visit(address(piece), from, len),
@@ -298,7 +298,7 @@ fn own_cells(
     let mut own = Vec::with_capacity(placed.len());
     let mut order = Vec::with_capacity(placed.len());
     for placed in placed {
-        order.push(Stretch { source: 0, start: placed.cell, len: placed.len });
+        order.push(SourceRange { source: 0, start: placed.cell, len: placed.len });
         own.push(Placed { cell: count, ..*placed });
         count += placed.len;
     }
@@ -308,19 +308,19 @@ fn own_cells(
 fn patched_segment(
     segment: &Segment,
     placed: &[Placed],
-    part: &UpdatePart,
+    partition: &UpdatedCells,
 ) -> EngineResult<Arc<Segment>> {
-    let mut patches = Vec::with_capacity(part.columns.len());
-    for (id, sql_type, cells) in &part.columns {
+    let mut patches = Vec::with_capacity(partition.columns.len());
+    for (id, sql_type, cells) in &partition.columns {
         let (placed, cells) = own_cells(*sql_type, cells, placed)?;
         patches.push((*id, Patch::new(*sql_type, placed, cells)));
     }
     segment.with_patches(patches).map(Arc::new)
 }
 
-fn patched_run(run: &Run, placed: &[Placed], part: &UpdatePart) -> EngineResult<Run> {
+fn patched_run(run: &Run, placed: &[Placed], partition: &UpdatedCells) -> EngineResult<Run> {
     let mut columns = run.columns.clone();
-    for (id, sql_type, cells) in &part.columns {
+    for (id, sql_type, cells) in &partition.columns {
         let old = match columns.iter().find(|(other, ..)| other == id) {
             Some((_, _, old)) => old.clone(),
             None => ColumnData::nulls(*sql_type, run.rows)?,

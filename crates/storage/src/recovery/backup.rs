@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{OpenMode, Vfs};
 
-use crate::disk::file::{read_known, sync_dir, write_whole};
+use crate::disk::file::{read_known, sync_dir, write_new};
 use crate::disk::layout::{
     BACKUP, BACKUP_NEW, CURRENT, DB, FORMAT, LOCK, LOG, REPLACED, RESTORE, TABLES, log_file,
     manifest,
@@ -79,7 +79,7 @@ impl Storage {
 /// database to `db.replaced`. Returns whether it was replaced. An interrupted restore continues at
 /// the next start, because the copy is not touched before the database is moved away, and
 /// `_restore` is removed last. Fails with `RootLocked` while the root is in use.
-pub fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<bool> {
+pub fn restore_if_requested(vfs: &dyn Vfs) -> EngineResult<bool> {
     if !has(vfs, "", RESTORE)? {
         return Ok(false);
     }
@@ -151,8 +151,8 @@ fn copy_root(
     for &(number, len) in position.files.iter().filter(|(n, _)| *n >= manifested.first_log) {
         copy_log(vfs, &log_file(number), len)?;
     }
-    write_whole(vfs, &format!("{BACKUP_NEW}/{FORMAT}"), &read_known(vfs, FORMAT)?)?;
-    write_whole(vfs, &format!("{BACKUP_NEW}/{CURRENT}"), &read_known(vfs, CURRENT)?)?;
+    write_new(vfs, &format!("{BACKUP_NEW}/{FORMAT}"), &read_known(vfs, FORMAT)?)?;
+    write_new(vfs, &format!("{BACKUP_NEW}/{CURRENT}"), &read_known(vfs, CURRENT)?)?;
     if planted == Some(PlantedFault::ForgetBackupNames) {
         return Ok(());
     }

@@ -27,7 +27,7 @@ use crate::table::schema::TableId;
 struct Findings {
     damages: Vec<Damage>,
     /// Table files that were read.
-    seen: BTreeSet<String>,
+    read_files: BTreeSet<String>,
 }
 
 impl Findings {
@@ -54,7 +54,7 @@ impl Findings {
         let mut found = Vec::new();
         for dictionary in table.head.symbols.values() {
             for file in dictionary.store().symbol_files() {
-                if self.seen.insert(file.file.path().to_owned())
+                if self.read_files.insert(file.file.path().to_owned())
                     && let Err(error) = read_symbols(vfs.system(), &file)
                 {
                     dictionary.store().condemn(error.clone());
@@ -62,10 +62,10 @@ impl Findings {
                 }
             }
         }
-        for partition in table.kept_partitions() {
+        for partition in table.all_partitions() {
             for segment in &partition.segments {
                 let path = segment.file.path();
-                if !self.seen.insert(path.to_owned()) {
+                if !self.read_files.insert(path.to_owned()) {
                     continue;
                 }
                 let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);

@@ -15,7 +15,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::{DirEntry, Vfs};
 
 use crate::disk::Disk;
-use crate::disk::file::{StoredFile, read_known, sync_dir, write_whole};
+use crate::disk::file::{StoredFile, read_known, sync_dir, write_new};
 use crate::disk::layout::{
     CURRENT, CURRENT_TMP, DB, FORMAT, FORMAT_TMP, FORMAT_VERSION, LOG, STAGE, TABLES, TRASH,
     damaged, manifest, manifest_number,
@@ -30,7 +30,7 @@ use crate::recovery::replay::Replay;
 use crate::segment::Segment;
 use crate::segment::symbol_file::load_symbols;
 use crate::snapshot::Snapshot;
-use crate::state::context::Owed;
+use crate::state::context::PendingRewrites;
 use crate::state::recent::RecentCommits;
 
 /// Recovered state from which the storage starts.
@@ -43,7 +43,7 @@ pub(crate) struct Recovered {
     /// Files that the manifest lists but later transactions in the log removed.
     pub(crate) removed: Vec<Arc<StoredFile>>,
     /// Files that only the previous generation needs.
-    pub(crate) kept: Vec<Arc<StoredFile>>,
+    pub(crate) retained_files: Vec<Arc<StoredFile>>,
     pub(crate) next_log: u64,
     pub(crate) next_file: u64,
     /// Log files that nothing needs any longer.
@@ -51,9 +51,9 @@ pub(crate) struct Recovered {
     /// Number of log files that were replayed. Every start replays them until the next checkpoint.
     pub(crate) replayed_logs: usize,
     /// Data that the next checkpoint must rewrite.
-    pub(crate) owed: Owed,
+    pub(crate) pending_rewrites: PendingRewrites,
     /// Whether there are files in the trash, or files that only the previous generation needs.
-    pub(crate) holds_older: bool,
+    pub(crate) has_older_files: bool,
     /// Problems that were found, and either repaired or recorded with the affected tables.
     pub(crate) repairs: Vec<String>,
 }
@@ -95,26 +95,26 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
         _ => manifested.first_log,
     };
     replay.run(&logs, first_log)?;
-    let Replay { snapshot, removed, lost, owed, recent, .. } = replay;
+    let Replay { snapshot, removed, lost, pending_rewrites: rewrites, recent, .. } = replay;
     repairs.extend(lost);
     let next_file = match options.planted {
         Some(PlantedFault::ForgetFileNumbers) => manifested.next_file,
         _ => highest_file(&listings).max(manifested.next_file - 1) + 1,
     };
     let file = |name: &String| StoredFile::new(Arc::clone(vfs), format!("{TABLES}/{name}"));
-    let kept: Vec<Arc<StoredFile>> = manifested.kept.iter().map(file).collect();
+    let retained: Vec<Arc<StoredFile>> = manifested.retained_files.iter().map(file).collect();
     let named = if options.planted == Some(PlantedFault::RemoveManifestFiles) {
         names([&snapshot], removed.iter().take(0))
     } else {
-        names([&snapshot, &manifested.snapshot], removed.iter().chain(&kept))
+        names([&snapshot, &manifested.snapshot], removed.iter().chain(&retained))
     };
     clean_up(vfs.system(), &generations, &named, &listings)?;
     let first_log = generations.first_log();
     let is_older = |log: &u64| (first_log..manifested.first_log).contains(log);
     Ok(Recovered {
         recent,
-        holds_older: !kept.is_empty() || logs.iter().any(is_older) || has_trash(vfs)?,
-        owed,
+        has_older_files: !retained.is_empty() || logs.iter().any(is_older) || has_trash(vfs)?,
+        pending_rewrites: rewrites,
         next_log: logs.last().copied().unwrap_or(0).max(manifested.first_log) + 1,
         next_file,
         obsolete_logs: logs.iter().copied().filter(|&number| number < first_log).collect(),
@@ -122,7 +122,7 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
         generations,
         snapshot,
         removed,
-        kept,
+        retained_files: retained,
         repairs,
     })
 }
@@ -183,7 +183,7 @@ fn write_format(vfs: &dyn Vfs) -> EngineResult<()> {
     let (major, minor) = FORMAT_VERSION;
     let version = format!("tidemark {major}.{minor}");
     let line = format!("{version} {:08x}\n", crc32c::crc32c(version.as_bytes()));
-    write_whole(vfs, FORMAT_TMP, line.as_bytes())?;
+    write_new(vfs, FORMAT_TMP, line.as_bytes())?;
     vfs.rename(FORMAT_TMP, FORMAT).map_err(|error| EngineError::io(FORMAT, &error))?;
     sync_dir(vfs, DB)?;
     sync_dir(vfs, "")
@@ -233,7 +233,7 @@ fn parse_format(bytes: &[u8]) -> Option<(u32, u32)> {
 fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>, EngineError)> {
     let mut missing = Vec::new();
     for table in snapshot.tables() {
-        for partition in table.kept_partitions() {
+        for partition in table.all_partitions() {
             for segment in &partition.segments {
                 let there = check_file(listings, segment.file.path(), segment.meta.file_len);
                 missing.extend(there.err().map(|error| (Arc::clone(segment), error)));

@@ -21,7 +21,7 @@ use crate::recovery::listing::{Listings, check_file};
 use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 use crate::state::apply::apply;
-use crate::state::context::{ApplyContext, Owed};
+use crate::state::context::{ApplyContext, PendingRewrites};
 use crate::state::followed;
 use crate::state::op::{Adopt, Op};
 use crate::state::recent::RecentCommits;
@@ -38,7 +38,7 @@ pub(crate) struct Replay<'a> {
     pub(crate) removed: Vec<Arc<StoredFile>>,
     unsynced: Vec<Arc<Segment>>,
     /// Data that the next checkpoint must rewrite.
-    pub(crate) owed: Owed,
+    pub(crate) pending_rewrites: PendingRewrites,
     /// Replayed changes of followed tables.
     pub(crate) recent: RecentCommits,
     /// Last transaction that any group reports as durable.
@@ -65,7 +65,7 @@ impl<'a> Replay<'a> {
             lost: Vec::new(),
             removed: Vec::new(),
             unsynced: Vec::new(),
-            owed: Owed::default(),
+            pending_rewrites: PendingRewrites::default(),
             recent,
             claimed_lsn: 0,
             stopped: None,
@@ -186,7 +186,7 @@ impl<'a> Replay<'a> {
 
     fn transaction(&mut self, path: &str, ops: &[Op]) -> EngineResult<()> {
         let lsn = self.snapshot.lsn + 1;
-        if !self.is_claimed(lsn) && !self.unsynced_files_hold(ops)? {
+        if !self.is_claimed(lsn) && !self.unsynced_files_survived(ops)? {
             self.stopped = Some(lsn);
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl<'a> Replay<'a> {
                 run_rows: self.options.run_rows,
                 removed: &mut self.removed,
                 unsynced: &mut self.unsynced,
-                owed: &mut self.owed,
+                pending_rewrites: &mut self.pending_rewrites,
                 steps: &mut steps,
             };
             match (apply(&mut self.snapshot, op, &mut context), op.table()) {
@@ -252,7 +252,7 @@ impl<'a> Replay<'a> {
 
     /// Whether segments that a transaction adopted without a sync survived. They are read
     /// completely, and the log ends before the first transaction whose segments did not survive.
-    fn unsynced_files_hold(&self, ops: &[Op]) -> EngineResult<bool> {
+    fn unsynced_files_survived(&self, ops: &[Op]) -> EngineResult<bool> {
         let trusted = self.options.planted == Some(PlantedFault::TrustAdoptedSegments);
         for op in ops {
             let Op::Adopt(adopt) = op else { continue };

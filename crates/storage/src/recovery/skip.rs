@@ -22,7 +22,7 @@ use crate::table::schema::TableId;
 
 /// Damaged data of a table, which [`Storage::skip_damage`] gives up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostPart {
+pub struct LostData {
     /// Name of the partition; empty if the damage affects the whole table.
     pub partition: String,
     /// Number of lost rows; 0 if unknown.
@@ -34,7 +34,7 @@ pub struct LostPart {
     pub what: String,
 }
 
-impl fmt::Display for LostPart {
+impl fmt::Display for LostData {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.partition.is_empty() {
             return f.write_str(&self.what);
@@ -47,19 +47,19 @@ impl fmt::Display for LostPart {
 
 impl Storage {
     /// Reads the whole table and returns its damage. Changes nothing.
-    pub fn lost_parts(&self, table: TableId) -> EngineResult<Vec<LostPart>> {
+    pub fn lost_data(&self, table: TableId) -> EngineResult<Vec<LostData>> {
         self.check(Some(table))?;
         let snapshot = self.snapshot();
         let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
-        Ok(lost_parts(&snapshot, &found))
+        Ok(lost_data(&snapshot, &found))
     }
 
     /// Gives up the damaged data of a table and returns a description of it. Afterwards, the table
     /// is intact and accepts writes again. During the call, commits to the table wait, but readers
     /// do not.
-    pub fn skip_damage(self: &Arc<Self>, table: TableId) -> EngineResult<Vec<LostPart>> {
-        let _hold = self.hold_writes(table);
-        let lost = self.lost_parts(table)?;
+    pub fn skip_damage(self: &Arc<Self>, table: TableId) -> EngineResult<Vec<LostData>> {
+        let _hold = self.lock_writes(table);
+        let lost = self.lost_data(table)?;
         if lost.is_empty() {
             return Ok(lost);
         }
@@ -84,7 +84,7 @@ impl Storage {
     /// Names of a table's segments.
     pub fn segment_names(&self, table: TableId) -> Vec<String> {
         let found = self.snapshot().table_by_id(table);
-        let partitions = found.map(|found| found.kept_partitions()).unwrap_or_default();
+        let partitions = found.map(|found| found.all_partitions()).unwrap_or_default();
         let segments = partitions.iter().flat_map(|partition| &partition.segments);
         segments.map(|segment| segment.meta.name.clone()).collect()
     }
@@ -93,7 +93,7 @@ impl Storage {
     /// name exists.
     pub fn condemn(&self, table: TableId, name: &str) -> bool {
         let found = self.snapshot().table_by_id(table);
-        let partitions = found.map(|found| found.kept_partitions()).unwrap_or_default();
+        let partitions = found.map(|found| found.all_partitions()).unwrap_or_default();
         let mut segments = partitions.iter().flat_map(|partition| &partition.segments);
         let segment = segments.find(|segment| segment.meta.name == name);
         if let Some(segment) = segment {
@@ -103,8 +103,8 @@ impl Storage {
     }
 }
 
-fn lost_parts(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostPart> {
-    let whole = |what: String| LostPart { partition: String::new(), rows: 0, bounds: (0, 0), what };
+fn lost_data(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostData> {
+    let whole = |what: String| LostData { partition: String::new(), rows: 0, bounds: (0, 0), what };
     let mut lost = Vec::new();
     if let Some(what) = snapshot.record(LOST_RECORDS, &table.schema().id.to_string()) {
         lost.push(whole(String::from_utf8_lossy(what).into_owned()));
@@ -112,8 +112,8 @@ fn lost_parts(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostPart> {
     let symbols = table.schema().columns.iter().filter_map(|column| {
         let store = table.head.symbols.get(&column.id)?.store();
         let what = store.damage()?.message;
-        let (name, gone) = (&column.name, store.lost_texts());
-        Some(whole(format!("column '{name}': {gone} symbols are lost ({what})")))
+        let (name, removed) = (&column.name, store.lost_texts());
+        Some(whole(format!("column '{name}': {removed} symbols are lost ({what})")))
     });
     lost.extend(symbols);
     let partitions = table.partitions();
@@ -122,7 +122,7 @@ fn lost_parts(snapshot: &Snapshot, table: &TableSnapshot) -> Vec<LostPart> {
     for (floor, partition) in attached.chain(detached) {
         for segment in &partition.segments {
             if let Some(error) = segment.known_damage() {
-                lost.push(LostPart {
+                lost.push(LostData {
                     partition: table.schema().partition_name(floor),
                     rows: segment.living_rows() as u64,
                     bounds: segment.bounds(),

@@ -21,7 +21,7 @@ pub(crate) const TEXT_BODY_BYTES: u64 = 1 << 30;
 
 /// A column's bytes.
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct ColumnBodies {
     /// One bit per row, set for values. Present only if the column has a null.
     pub(crate) validity: Option<BooleanBuffer>,
     pub(crate) body: Body,
@@ -33,19 +33,19 @@ pub(crate) enum Body {
     Fixed(Buffer),
     Text { views: Vec<u128>, bytes: Vec<u8> },
     Bytes { offsets: Vec<i64>, bytes: Buffer },
-    Arrays(ArrayParts),
+    Arrays(ArrayBodies),
 }
 
 /// The bodies of a column of arrays.
 #[derive(Debug, Default)]
-pub(crate) struct ArrayParts {
+pub(crate) struct ArrayBodies {
     pub(crate) shapes: Vec<i32>,
     pub(crate) offsets: Vec<i64>,
     pub(crate) values: Vec<f64>,
 }
 
 /// Splits a column into its bodies. Fixed-width and bit columns are not copied.
-pub(crate) fn parts(sql_type: SqlType, cells: &ColumnData) -> EngineResult<Parts> {
+pub(crate) fn bodies_of(sql_type: SqlType, cells: &ColumnData) -> EngineResult<ColumnBodies> {
     let array = cells.array();
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     let validity = nulls.map(|nulls| nulls.inner().clone());
@@ -75,7 +75,7 @@ pub(crate) fn parts(sql_type: SqlType, cells: &ColumnData) -> EngineResult<Parts
         }
         Layout::Arrays(dimensions) => arrays(dimensions, array)?,
     };
-    Ok(Parts { validity, body })
+    Ok(ColumnBodies { validity, body })
 }
 
 /// Shapes, offsets and elements of the rows. Nulls have a shape of zeros and no elements.
@@ -95,7 +95,7 @@ fn arrays(dimensions: u8, array: &dyn Array) -> EngineResult<Body> {
         }
         offsets.push(values.len() as i64);
     }
-    Ok(Body::Arrays(ArrayParts { shapes, offsets, values }))
+    Ok(Body::Arrays(ArrayBodies { shapes, offsets, values }))
 }
 
 /// Length of a view's string, stored in its low 32 bits.
@@ -105,8 +105,8 @@ fn view_len(view: u128) -> usize {
 
 /// Returns the view with its string at `offset` in body `buffer`.
 pub(crate) fn move_view(view: u128, buffer: u32, offset: u32) -> u128 {
-    const KEPT: u128 = u64::MAX as u128; // length and prefix
-    (view & KEPT) | (u128::from(buffer) << 64) | (u128::from(offset) << 96)
+    const LENGTH_AND_PREFIX: u128 = u64::MAX as u128; // length and prefix
+    (view & LENGTH_AND_PREFIX) | (u128::from(buffer) << 64) | (u128::from(offset) << 96)
 }
 
 pub(crate) fn is_long(view: u128) -> bool {

@@ -18,7 +18,7 @@ use tidemark_vfs::CheckedKeys;
 
 use crate::segment::cell_layout::Layout;
 use crate::segment::key_rows::KeyRows;
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 
 /// Cells of one column. Symbols are checked keys of the table's dictionary; other types are the
 /// Arrow array that queries see.
@@ -115,19 +115,19 @@ impl ColumnData {
         }
     }
 
-    /// Copies the rows of `stretches`, in that order.
+    /// Copies the rows of `ranges`, in that order.
     pub(crate) fn gather(
         sql_type: SqlType,
         sources: &[Self],
-        stretches: &[Stretch],
+        ranges: &[SourceRange],
     ) -> EngineResult<Self> {
         let datas: Vec<_> = sources.iter().map(|source| source.array().to_data()).collect();
         let array = match (Layout::of(sql_type)?, datas.first()) {
             (Layout::Fixed(width), Some(first)) => {
                 let data_type = first.data_type().clone();
-                make_array(gather_fixed(data_type, width, &datas, stretches)?)
+                make_array(gather_fixed(data_type, width, &datas, ranges)?)
             }
-            _ => gather_any(&datas, stretches)?,
+            _ => gather_any(&datas, ranges)?,
         };
         match array.as_string_view_opt() {
             // Merging retains the string buffers of every source, so unused buffers are dropped
@@ -147,12 +147,12 @@ impl ColumnData {
 }
 
 /// Gathers cells of any layout, at a fixed cost per range.
-fn gather_any(sources: &[ArrayData], stretches: &[Stretch]) -> EngineResult<ArrayRef> {
-    let rows = stretches.iter().map(|stretch| stretch.len).sum();
+fn gather_any(sources: &[ArrayData], ranges: &[SourceRange]) -> EngineResult<ArrayRef> {
+    let rows = ranges.iter().map(|range| range.len).sum();
     let mut target = MutableArrayData::new(sources.iter().collect(), false, rows);
-    for stretch in stretches {
+    for range in ranges {
         target
-            .try_extend(stretch.source, stretch.start, stretch.start + stretch.len)
+            .try_extend(range.source, range.start, range.start + range.len)
             .map_err(|error| EngineError::internal(error.to_string()))?;
     }
     Ok(make_array(target.freeze()))
@@ -163,7 +163,7 @@ fn gather_fixed(
     data_type: DataType,
     width: usize,
     sources: &[ArrayData],
-    stretches: &[Stretch],
+    ranges: &[SourceRange],
 ) -> EngineResult<ArrayData> {
     let bodies = sources.iter().map(|source| {
         let body = source.buffers().first()?.as_slice();
@@ -172,39 +172,39 @@ fn gather_fixed(
     let bodies: Option<Vec<&[u8]>> = bodies.collect();
     let bodies = bodies.ok_or_else(|| EngineError::internal("a column without values"))?;
     let values = match width {
-        1 => gather_cells::<1>(&bodies, stretches),
-        2 => gather_cells::<2>(&bodies, stretches),
-        4 => gather_cells::<4>(&bodies, stretches),
-        8 => gather_cells::<8>(&bodies, stretches),
-        16 => gather_cells::<16>(&bodies, stretches),
-        32 => gather_cells::<32>(&bodies, stretches),
+        1 => gather_cells::<1>(&bodies, ranges),
+        2 => gather_cells::<2>(&bodies, ranges),
+        4 => gather_cells::<4>(&bodies, ranges),
+        8 => gather_cells::<8>(&bodies, ranges),
+        16 => gather_cells::<16>(&bodies, ranges),
+        32 => gather_cells::<32>(&bodies, ranges),
         _ => return Err(EngineError::internal(format!("unsupported cell width: {width} bytes"))),
     };
     let rows = values.len() / width;
     let data = ArrayData::builder(data_type).len(rows).add_buffer(Buffer::from_vec(values));
-    let data = data.nulls(gather_nulls(sources, stretches, rows)).align_buffers(true);
+    let data = data.nulls(gather_nulls(sources, ranges, rows)).align_buffers(true);
     data.build().map_err(|error| EngineError::internal(error.to_string()))
 }
 
-fn gather_cells<const WIDTH: usize>(bodies: &[&[u8]], stretches: &[Stretch]) -> Vec<u8> {
+fn gather_cells<const WIDTH: usize>(bodies: &[&[u8]], ranges: &[SourceRange]) -> Vec<u8> {
     let bodies: Vec<_> = bodies.iter().map(|body| body.as_chunks::<WIDTH>().0).collect();
-    tidemark_kernels::gather(&bodies, stretches).into_flattened()
+    tidemark_kernels::gather(&bodies, ranges).into_flattened()
 }
 
-fn gather_nulls(sources: &[ArrayData], stretches: &[Stretch], rows: usize) -> Option<NullBuffer> {
+fn gather_nulls(sources: &[ArrayData], ranges: &[SourceRange], rows: usize) -> Option<NullBuffer> {
     let nulls = sources.iter().map(|source| source.nulls().filter(|n| n.null_count() > 0));
     let nulls: Vec<_> = nulls.collect();
     if nulls.iter().all(Option::is_none) {
         return None;
     }
     let mut valid = BooleanBufferBuilder::new(rows);
-    for stretch in stretches {
-        match nulls[stretch.source] {
+    for range in ranges {
+        match nulls[range.source] {
             Some(nulls) => {
-                let start = nulls.offset() + stretch.start;
-                valid.append_packed_range(start..start + stretch.len, nulls.validity());
+                let start = nulls.offset() + range.start;
+                valid.append_packed_range(start..start + range.len, nulls.validity());
             }
-            None => valid.append_n(stretch.len, true),
+            None => valid.append_n(range.len, true),
         }
     }
     Some(NullBuffer::new(valid.finish()))

@@ -5,7 +5,7 @@ use std::ops::Range;
 use tidemark_types::{EngineError, EngineResult};
 
 use crate::log::codec::{Decoder, Encoder};
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 
 /// Deleted rows of a segment's file.
 #[derive(Debug)]
@@ -58,18 +58,18 @@ impl DeadRows {
     }
 
     /// Appends the live rows of a range to a row order.
-    pub(crate) fn add_living(&self, stretch: Stretch, order: &mut Vec<Stretch>) {
-        let end = stretch.start + stretch.len;
-        let mut start = stretch.start;
+    pub(crate) fn add_living(&self, range: SourceRange, order: &mut Vec<SourceRange>) {
+        let end = range.start + range.len;
+        let mut start = range.start;
         let first = self.rows.partition_point(|dead| dead.end <= start);
         for dead in self.rows[first..].iter().take_while(|dead| dead.start < end) {
             if dead.start > start {
-                order.push(Stretch { start, len: dead.start - start, ..stretch });
+                order.push(SourceRange { start, len: dead.start - start, ..range });
             }
             start = dead.end;
         }
         if start < end {
-            order.push(Stretch { start, len: end - start, ..stretch });
+            order.push(SourceRange { start, len: end - start, ..range });
         }
     }
 }
@@ -110,11 +110,11 @@ mod tests {
             assert_eq!(dead.count(), (0..60).filter(|row| is_dead(*row)).count());
             let (start, len) = (random(20), random(40));
             let mut order = Vec::new();
-            dead.add_living(Stretch { source: 0, start, len }, &mut order);
+            dead.add_living(SourceRange { source: 0, start, len }, &mut order);
             let found: Vec<usize> = order.iter().flat_map(|s| s.start..s.start + s.len).collect();
             let expected: Vec<usize> = (start..start + len).filter(|row| !is_dead(*row)).collect();
             assert_eq!(found, expected, "{ranges:?}");
-            assert!(order.iter().all(|stretch| stretch.len > 0));
+            assert!(order.iter().all(|row_range| row_range.len > 0));
         }
     }
 }

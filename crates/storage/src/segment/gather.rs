@@ -6,8 +6,8 @@ use tidemark_types::{EngineError, EngineResult};
 
 use crate::segment::column::ColumnData;
 use crate::segment::writer::Columns;
-use crate::table::merge::Stretch;
-use crate::table::piece::Piece;
+use crate::table::merge::SourceRange;
+use crate::table::row_source::RowSource;
 use crate::table::schema::ColumnSchema;
 
 /// Maximum number of rows that are copied together while a segment is written.
@@ -21,7 +21,7 @@ pub(crate) trait Source {
     fn column(&self, position: usize, column: &ColumnSchema) -> EngineResult<ColumnData>;
 }
 
-impl Source for Piece {
+impl Source for RowSource {
     fn column(&self, _: usize, column: &ColumnSchema) -> EngineResult<ColumnData> {
         self.column(column)
     }
@@ -31,25 +31,29 @@ impl Source for Piece {
 pub(crate) struct Gathered<'a, S> {
     schema: &'a [ColumnSchema],
     sources: &'a [S],
-    order: &'a [Stretch],
+    order: &'a [SourceRange],
     /// Ranges that are read together. A long range is read alone, without a copy.
     portions: Vec<Range<usize>>,
     rows: usize,
 }
 
 impl<'a, S: Source> Gathered<'a, S> {
-    pub(crate) fn new(schema: &'a [ColumnSchema], sources: &'a [S], order: &'a [Stretch]) -> Self {
+    pub(crate) fn new(
+        schema: &'a [ColumnSchema],
+        sources: &'a [S],
+        order: &'a [SourceRange],
+    ) -> Self {
         let (mut portions, mut all_rows) = (Vec::new(), 0);
         let (mut start, mut rows) = (0, 0);
-        for (index, stretch) in order.iter().enumerate() {
-            let alone = stretch.len >= IN_PLACE_ROWS;
-            if start < index && (alone || rows + stretch.len > GATHER_ROWS) {
+        for (index, range) in order.iter().enumerate() {
+            let separate = range.len >= IN_PLACE_ROWS;
+            if start < index && (separate || rows + range.len > GATHER_ROWS) {
                 portions.push(start..index);
                 (start, rows) = (index, 0);
             }
-            all_rows += stretch.len;
-            rows += stretch.len;
-            if alone {
+            all_rows += range.len;
+            rows += range.len;
+            if separate {
                 portions.push(index..index + 1);
                 (start, rows) = (index + 1, 0);
             }
@@ -78,9 +82,9 @@ impl<S: Source> Columns for Gathered<'_, S> {
         let nulls: Vec<_> = nulls.collect();
         // All nulls may be in rows that are omitted.
         Ok(nulls.iter().any(Option::is_some)
-            && self.order.iter().any(|stretch| {
-                nulls[stretch.source]
-                    .is_some_and(|nulls| nulls.slice(stretch.start, stretch.len).null_count() > 0)
+            && self.order.iter().any(|range| {
+                nulls[range.source]
+                    .is_some_and(|nulls| nulls.slice(range.start, range.len).null_count() > 0)
             }))
     }
 

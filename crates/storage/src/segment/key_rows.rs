@@ -22,7 +22,7 @@ const MAX_BYTES: usize = 64 << 20;
 /// Marks a key that no row of a block has.
 const NO_ROW: u32 = u32::MAX;
 
-static HELD: AtomicUsize = AtomicUsize::new(0);
+static CACHED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Known or possible position of the last row with one of the given keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ struct Noted(Box<[u32]>);
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        HELD.fetch_sub(size_of_val(&*self.0), Ordering::Relaxed);
+        CACHED_BYTES.fetch_sub(size_of_val(&*self.0), Ordering::Relaxed);
     }
 }
 
@@ -116,11 +116,11 @@ impl Noted {
     fn of(cells: &Int32Array, max_key: i32) -> Option<Self> {
         let keys = usize::try_from(max_key).map_or(0, |key| key + 1);
         let bytes = keys * size_of::<u32>();
-        let room = |held: usize| Some(held + bytes).filter(|&held| held <= MAX_BYTES);
-        if keys > cells.len() || account::room(bytes).is_err() {
+        let grown = |used: usize| Some(used + bytes).filter(|&used| used <= MAX_BYTES);
+        if keys > cells.len() || account::check_allocation(bytes).is_err() {
             return None;
         }
-        HELD.try_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+        CACHED_BYTES.try_update(Ordering::Relaxed, Ordering::Relaxed, grown).ok()?;
         let mut last = Self(vec![NO_ROW; keys].into());
         let nulls = cells.nulls().filter(|nulls| nulls.null_count() > 0);
         let validity = nulls.map(|nulls| Validity::new(nulls.validity(), nulls.offset()));
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     /// Prevents one test from using up the memory that other tests need.
-    static ROOM: Mutex<()> = Mutex::new(());
+    static MEMORY_LOCK: Mutex<()> = Mutex::new(());
 
     fn random(seed: &mut u64, bound: u64) -> u64 {
         *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn cached_last_rows_equal_those_of_a_full_scan() {
-        let _room = ROOM.lock();
+        let _room = MEMORY_LOCK.lock();
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
         let mut seed = seed.unwrap_or(0x2026_1128_u64);
         println!("SEED={seed}");
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn cached_last_rows_are_limited_and_freed_with_their_segment() {
-        let _room = ROOM.lock();
+        let _room = MEMORY_LOCK.lock();
         let cells: Int32Array = (0..BLOCK_ROWS as i32).map(Some).collect();
         let max_key = BLOCK_ROWS as i32 - 1;
         assert!(Noted::of(&cells.slice(0, 100), max_key).is_none(), "more keys than rows");
@@ -194,7 +194,7 @@ mod tests {
         while let Some(noted) = Noted::of(&cells, max_key) {
             all.push(noted);
         }
-        assert!(HELD.load(Ordering::Relaxed) <= MAX_BYTES);
+        assert!(CACHED_BYTES.load(Ordering::Relaxed) <= MAX_BYTES);
         assert!(all.len() <= MAX_BYTES / (BLOCK_ROWS * 4));
         let one = all.pop();
         assert!(one.is_some());

@@ -210,17 +210,17 @@ impl Segment {
     }
 
     /// Returns the whole column; null if the segment is older than the column.
-    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
-        match self.patches.get(&wanted.id) {
-            Some(patch) => patch.column(self.rows(), || self.stored_column(wanted)),
-            None => self.stored_column(wanted),
+    pub(crate) fn column(&self, target: &ColumnSchema) -> EngineResult<ColumnData> {
+        match self.patches.get(&target.id) {
+            Some(patch) => patch.column(self.rows(), || self.stored_column(target)),
+            None => self.stored_column(target),
         }
     }
 
     /// Returns the column as stored in the file, without a copy.
-    fn stored_column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+    fn stored_column(&self, target: &ColumnSchema) -> EngineResult<ColumnData> {
         if let Some(parquet) = &self.parquet {
-            return parquet.column(self, wanted).inspect_err(|error| {
+            return parquet.column(self, target).inspect_err(|error| {
                 if error.code == ErrorCode::Damaged {
                     self.mark_damaged(error.clone());
                 }
@@ -230,8 +230,8 @@ impl Segment {
         if is_faulted(&opened.map) || is_cut(&opened.map) {
             return Err(self.unreadable());
         }
-        let Some(column) = opened.columns.get(&wanted.id) else {
-            return ColumnData::nulls(wanted.sql_type, self.rows());
+        let Some(column) = opened.columns.get(&target.id) else {
+            return ColumnData::nulls(target.sql_type, self.rows());
         };
         if self.file.is_distrusted() {
             return self.read(&opened.map, &column.entry, true);
@@ -244,19 +244,19 @@ impl Segment {
     /// neither in a mapped file nor in a cached decoded column.
     pub(crate) fn zones(
         &self,
-        wanted: &ColumnSchema,
+        target: &ColumnSchema,
         rows: Range<usize>,
     ) -> Option<Vec<(Range<usize>, Option<Zone>)>> {
-        if self.patches.contains_key(&wanted.id) || self.file.is_distrusted() {
+        if self.patches.contains_key(&target.id) || self.file.is_distrusted() {
             return None;
         }
         if let Some(parquet) = &self.parquet {
-            let (cells, zones) = parquet.zones(wanted)?;
+            let (cells, zones) = parquet.zones(target)?;
             let ColumnData::Plain(cells) = cells else { return None };
             return Some(zones.of(cells.as_ref(), rows));
         }
-        let ColumnData::Plain(cells) = self.stored_column(wanted).ok()? else { return None };
-        let column = self.opened().ok()?.columns.get(&wanted.id)?;
+        let ColumnData::Plain(cells) = self.stored_column(target).ok()? else { return None };
+        let column = self.opened().ok()?.columns.get(&target.id)?;
         Some(column.zones.of(cells.as_ref(), rows))
     }
 

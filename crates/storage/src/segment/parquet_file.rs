@@ -256,15 +256,15 @@ impl ParquetColumns {
     pub(crate) fn column(
         &self,
         segment: &dyn MappedFile,
-        wanted: &ColumnSchema,
+        target: &ColumnSchema,
     ) -> EngineResult<ColumnData> {
-        let name = (self.number, wanted.id);
+        let name = (self.number, target.id);
         if let Some((cells, _)) = DECODED.lock().get(name) {
             return Ok(cells);
         }
         let opened = self.opened(segment)?;
-        let Some(index) = opened.columns.iter().position(|column| column.id == wanted.id) else {
-            return ColumnData::nulls(wanted.sql_type, segment.rows());
+        let Some(index) = opened.columns.iter().position(|column| column.id == target.id) else {
+            return ColumnData::nulls(target.sql_type, segment.rows());
         };
         // Decodes outside the lock. Two readers may decode the same column, but no reader waits
         // while another column is decoded.
@@ -274,8 +274,8 @@ impl ParquetColumns {
     }
 
     /// Returns a column and its zones while the column is cached.
-    pub(crate) fn zones(&self, wanted: &ColumnSchema) -> Option<(ColumnData, Arc<Zones>)> {
-        DECODED.lock().get((self.number, wanted.id))
+    pub(crate) fn zones(&self, column: &ColumnSchema) -> Option<(ColumnData, Arc<Zones>)> {
+        DECODED.lock().get((self.number, column.id))
     }
 
     /// Decodes every column, which verifies every checksum.
@@ -370,15 +370,15 @@ fn decode(opened: &Opened, index: usize, segment: &dyn MappedFile) -> EngineResu
     );
     let mask = ProjectionMask::roots(reader.parquet_schema(), [index]);
     let reader = reader.with_projection(mask).with_batch_size(segment.rows().max(1)).build();
-    let mut parts = Vec::new();
+    let mut arrays = Vec::new();
     for batch in reader.map_err(|error| damage(&error))? {
-        parts.push(Arc::clone(batch.map_err(|error| damage(&error))?.column(0)));
+        arrays.push(Arc::clone(batch.map_err(|error| damage(&error))?.column(0)));
     }
     let cells = match column.sql_type {
-        SqlType::Symbol => symbol_keys(&parts, &column.keys)
+        SqlType::Symbol => symbol_keys(&arrays, &column.keys)
             .ok_or_else(|| damage(&format!("column {} does not match its symbols", column.id)))
             .and_then(ColumnData::keys),
-        sql_type => plain(sql_type, &parts).map(ColumnData::Plain),
+        sql_type => plain(sql_type, &arrays).map(ColumnData::Plain),
     }?;
     if cells.len() != segment.rows() {
         return Err(damage(&format!(
@@ -390,9 +390,9 @@ fn decode(opened: &Opened, index: usize, segment: &dyn MappedFile) -> EngineResu
     Ok(cells)
 }
 
-fn plain(sql_type: SqlType, parts: &[ArrayRef]) -> EngineResult<ArrayRef> {
-    let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
-    let whole = concat(&parts).map_err(|error| EngineError::internal(error.to_string()))?;
+fn plain(sql_type: SqlType, arrays: &[ArrayRef]) -> EngineResult<ArrayRef> {
+    let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    let whole = concat(&arrays).map_err(|error| EngineError::internal(error.to_string()))?;
     match (sql_type, whole.data_type()) {
         (SqlType::DoubleArray(_), _) => double_array::from_nested(&whole),
         (_, DataType::Timestamp(unit, Some(_))) => {
@@ -406,26 +406,26 @@ fn plain(sql_type: SqlType, parts: &[ArrayRef]) -> EngineResult<ArrayRef> {
 
 /// Maps strings to their keys in the table's dictionary; `None` if there are more strings than
 /// keys.
-fn symbol_keys(parts: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
+fn symbol_keys(arrays: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
     /// Marks a key that was not looked up yet; keys are not negative.
     const UNKNOWN: i32 = -1;
     let mut known: HashMap<&str, i32> = HashMap::new();
-    let count = parts.iter().map(Array::len).sum();
+    let count = arrays.iter().map(Array::len).sum();
     let (mut rows, mut validity) = (Vec::with_capacity(count), NullBufferBuilder::new(count));
-    for part in parts {
-        let part = part.as_dictionary_opt::<Int32Type>()?;
-        let texts = part.values().as_string_opt::<i32>()?;
+    for array in arrays {
+        let array = array.as_dictionary_opt::<Int32Type>()?;
+        let texts = array.values().as_string_opt::<i32>()?;
         let mut found = vec![UNKNOWN; texts.len()];
-        let nulls = part.keys().nulls().filter(|nulls| nulls.null_count() > 0);
-        for (row, &place) in part.keys().values().iter().enumerate() {
+        let nulls = array.keys().nulls().filter(|nulls| nulls.null_count() > 0);
+        for (row, &position) in array.keys().values().iter().enumerate() {
             if nulls.is_some_and(|nulls| nulls.is_null(row)) {
                 rows.push(0);
                 continue;
             }
-            let slot = found.get_mut(place as usize)?;
+            let slot = found.get_mut(position as usize)?;
             if *slot == UNKNOWN {
                 let next = known.len();
-                let text = texts.value(place as usize);
+                let text = texts.value(position as usize);
                 *slot = match known.get(text) {
                     Some(key) => *key,
                     None => *keys.get(next)?,
@@ -436,7 +436,7 @@ fn symbol_keys(parts: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
         }
         match nulls {
             Some(nulls) => validity.append_buffer(nulls),
-            None => validity.append_n_non_nulls(part.len()),
+            None => validity.append_n_non_nulls(array.len()),
         }
     }
     Some(Int32Array::new(rows.into(), validity.finish()))
@@ -446,29 +446,29 @@ fn symbol_keys(parts: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
 static DECODED: LazyLock<Mutex<Decoded>> = LazyLock::new(Mutex::default);
 
 /// Sets the maximum bytes of cached decoded columns.
-pub(crate) fn set_decoded_bytes(most: u64) {
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    DECODED.lock().shrink(most.max(MIN_DECODED_BYTES));
+pub(crate) fn set_decoded_bytes(max: u64) {
+    let max = usize::try_from(max).unwrap_or(usize::MAX);
+    DECODED.lock().shrink(max.max(MIN_DECODED_BYTES));
 }
 
 /// Evicts all decoded columns.
 pub(crate) fn forget_decoded() {
     let mut decoded = DECODED.lock();
-    let most = decoded.most;
+    let max = decoded.max_bytes;
     decoded.shrink(0);
-    decoded.most = most;
+    decoded.max_bytes = max;
 }
 
 struct Decoded {
     columns: HashMap<(u64, u32), DecodedColumn>,
     bytes: usize,
-    most: usize,
+    max_bytes: usize,
     clock: u64,
 }
 
 impl Default for Decoded {
     fn default() -> Self {
-        Self { columns: HashMap::new(), bytes: 0, most: DECODED_BYTES, clock: 0 }
+        Self { columns: HashMap::new(), bytes: 0, max_bytes: DECODED_BYTES, clock: 0 }
     }
 }
 
@@ -488,9 +488,9 @@ impl Decoded {
     }
 
     /// Sets the maximum bytes of the cache, and evicts columns beyond it.
-    fn shrink(&mut self, most: usize) {
-        self.most = most;
-        while self.bytes > most {
+    fn shrink(&mut self, max: usize) {
+        self.max_bytes = max;
+        while self.bytes > max {
             let oldest = self.columns.iter().min_by_key(|(_, column)| column.used);
             let Some(name) = oldest.map(|(name, _)| *name) else { break };
             self.remove(name);
@@ -499,13 +499,13 @@ impl Decoded {
 
     fn put(&mut self, name: (u64, u32), cells: &ColumnData) {
         let bytes = cells.byte_size();
-        if bytes > self.most {
+        if bytes > self.max_bytes {
             return;
         }
         self.remove(name);
-        let most = self.most;
-        self.shrink(most - bytes);
-        self.most = most;
+        let max = self.max_bytes;
+        self.shrink(max - bytes);
+        self.max_bytes = max;
         self.clock += 1;
         self.bytes += bytes;
         let (used, zones) = (self.clock, Arc::default());
@@ -542,11 +542,11 @@ mod tests {
             decoded.put((1, id), &column());
         }
         assert!(decoded.bytes <= DECODED_BYTES && decoded.bytes > DECODED_BYTES / 2);
-        let kept = decoded.columns.len() as u32;
-        assert!(decoded.get((1, 4 - kept)).is_some());
+        let retained = decoded.columns.len() as u32;
+        assert!(decoded.get((1, 4 - retained)).is_some());
         decoded.put((2, 9), &column());
-        assert!(decoded.get((1, 4 - kept)).is_some(), "used lately");
-        assert!(decoded.get((1, 5 - kept)).is_none(), "longest unused");
+        assert!(decoded.get((1, 4 - retained)).is_some(), "used lately");
+        assert!(decoded.get((1, 5 - retained)).is_none(), "longest unused");
         decoded.shrink(DECODED_BYTES / 2);
         assert!(decoded.bytes <= DECODED_BYTES / 2 && decoded.get((2, 9)).is_some(), "used last");
         decoded.put((2, 10), &column());
@@ -558,18 +558,18 @@ mod tests {
 
     #[test]
     fn symbol_keys_follow_the_order_of_first_use() {
-        let part = |texts: &[Option<&str>]| -> ArrayRef {
+        let array = |texts: &[Option<&str>]| -> ArrayRef {
             Arc::new(texts.iter().copied().collect::<DictionaryArray<Int32Type>>())
         };
-        let parts = [
-            part(&[Some("b"), None, Some("a"), Some("b")]),
-            part(&[Some("c"), Some("a")]),
-            part(&[None, Some("d"), Some("c")]),
+        let arrays = [
+            array(&[Some("b"), None, Some("a"), Some("b")]),
+            array(&[Some("c"), Some("a")]),
+            array(&[None, Some("d"), Some("c")]),
         ];
         let expected = [Some(7), None, Some(3), Some(7), Some(5), Some(3), None, Some(0), Some(5)];
-        assert_eq!(symbol_keys(&parts, &[7, 3, 5, 0]), Some(Int32Array::from(expected.to_vec())));
-        assert_eq!(symbol_keys(&parts[1..2], &[4, 2]), Some(Int32Array::from(vec![4, 2])));
-        assert_eq!(symbol_keys(&parts[1..2], &[4, 2]).unwrap().null_count(), 0);
-        assert_eq!(symbol_keys(&parts, &[7, 3, 5]), None);
+        assert_eq!(symbol_keys(&arrays, &[7, 3, 5, 0]), Some(Int32Array::from(expected.to_vec())));
+        assert_eq!(symbol_keys(&arrays[1..2], &[4, 2]), Some(Int32Array::from(vec![4, 2])));
+        assert_eq!(symbol_keys(&arrays[1..2], &[4, 2]).unwrap().null_count(), 0);
+        assert_eq!(symbol_keys(&arrays, &[7, 3, 5]), None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use tidemark_types::{EngineResult, SqlType};
 
 use crate::segment::column::ColumnData;
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 
 /// Consecutive rows of a run or segment, and the position of their new cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub(crate) fn patched(
 
 /// Merges the rows of `lower` and `upper`; `upper` wins where both have a row. Returns the cells to
 /// read (source 0 or 1), and the positions of the merged rows.
-fn layered(lower: &[Placed], upper: &[Placed]) -> (Vec<Stretch>, Vec<Placed>) {
+fn layered(lower: &[Placed], upper: &[Placed]) -> (Vec<SourceRange>, Vec<Placed>) {
     let mut all: Vec<(usize, Placed)> = upper.iter().map(|placed| (1, *placed)).collect();
     let mut above = upper.iter().peekable();
     for placed in lower {
@@ -100,7 +100,7 @@ fn layered(lower: &[Placed], upper: &[Placed]) -> (Vec<Stretch>, Vec<Placed>) {
     let mut result: Vec<Placed> = Vec::with_capacity(all.len());
     let mut cells = 0;
     for (source, placed) in all {
-        order.push(Stretch { source, start: placed.cell, len: placed.len });
+        order.push(SourceRange { source, start: placed.cell, len: placed.len });
         match result.last_mut() {
             Some(last) if last.end() == placed.row => last.len += placed.len,
             _ => result.push(Placed { cell: cells, ..placed }),
@@ -147,14 +147,14 @@ mod tests {
             };
             let (lower, upper) = (layer(), layer());
             let (order, placed) = layered(&lower, &upper);
-            let taken: Vec<(usize, usize)> = order
+            let used: Vec<(usize, usize)> = order
                 .iter()
                 .flat_map(|s| (s.start..s.start + s.len).map(|cell| (s.source, cell)))
                 .collect();
             let mut found = vec![None; 60];
-            for place in &placed {
-                for index in 0..place.len {
-                    found[place.row + index] = Some(taken[place.cell + index]);
+            for placed_range in &placed {
+                for index in 0..placed_range.len {
+                    found[placed_range.row + index] = Some(used[placed_range.cell + index]);
                 }
             }
             assert_eq!(found, naive(60, [&lower, &upper]), "{lower:?} {upper:?}");

@@ -6,7 +6,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use tidemark_vfs::Vfs;
 
 use crate::disk::Disk;
-use crate::disk::file::{StoredFile, read_known, write_whole};
+use crate::disk::file::{StoredFile, read_known, write_new};
 use crate::disk::layout::{SYMBOLS_MAGIC, damaged};
 use crate::log::codec::{Decoder, Encoder};
 use crate::table::symbols::{SymbolFile, SymbolStore};
@@ -44,7 +44,7 @@ pub(crate) fn write_symbols(
         out.bytes.extend_from_slice(text.as_bytes());
     }
     let path = new_path();
-    write_whole(vfs.system(), &path, &out.bytes)?;
+    write_new(vfs.system(), &path, &out.bytes)?;
     files.push(SymbolFile {
         file: StoredFile::new(Arc::clone(vfs), path),
         first_key,

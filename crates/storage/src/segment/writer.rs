@@ -9,7 +9,7 @@ use tidemark_vfs::{OpenMode, Vfs, VfsFile};
 
 use crate::disk::layout::{SECTION_ALIGN, SEGMENT_HEADER_BYTES, SEGMENT_MAGIC};
 use crate::log::codec::Encoder;
-use crate::segment::block::{Body, TEXT_BODY_BYTES, is_long, move_view, parts};
+use crate::segment::block::{Body, TEXT_BODY_BYTES, bodies_of, is_long, move_view};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 use crate::segment::meta::{ColumnEntry, Section, encode_footer};
@@ -169,13 +169,13 @@ impl<'a> ColumnWriter<'a> {
         }
         let mut each = |sink: &mut dyn FnMut(Body) -> EngineResult<()>| {
             source.portions(index, &mut |cells| {
-                let parts = parts(sql_type, cells)?;
-                match &parts.validity {
+                let bodies = bodies_of(sql_type, cells)?;
+                match &bodies.validity {
                     _ if !has_validity => {}
                     Some(bits) => validity.append_buffer(bits),
                     None => validity.append_n(cells.len(), true),
                 }
-                sink(parts.body)
+                sink(bodies.body)
             })
         };
         match Layout::of(sql_type)? {
@@ -207,9 +207,9 @@ impl<'a> ColumnWriter<'a> {
                 let shapes_end = self.end + self.rows as u64 * u64::from(dimensions) * 4;
                 let mut writer = BytesWriter::new(self, align(shapes_end))?;
                 each(&mut |body| {
-                    let Body::Arrays(parts) = body else { return Err(other_layout()) };
-                    shapes.push(&Buffer::from_vec(parts.shapes))?;
-                    writer.push(parts.offsets, &Buffer::from_vec(parts.values), 8)
+                    let Body::Arrays(bodies) = body else { return Err(other_layout()) };
+                    shapes.push(&Buffer::from_vec(bodies.shapes))?;
+                    writer.push(bodies.offsets, &Buffer::from_vec(bodies.values), 8)
                 })?;
                 sections.push(shapes.finish()?);
                 writer.finish(&mut sections)?;
@@ -233,7 +233,7 @@ impl<'a> ColumnWriter<'a> {
     ) -> EngineResult<()> {
         let mut bits = BooleanBufferBuilder::new(self.rows);
         source.portions(index, &mut |cells| {
-            match parts(SqlType::Boolean, cells)?.body {
+            match bodies_of(SqlType::Boolean, cells)?.body {
                 Body::Bits(values) => bits.append_buffer(&values),
                 _ => return Err(other_layout()),
             }

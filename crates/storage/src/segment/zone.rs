@@ -27,8 +27,8 @@ pub struct Zone {
     pub is_null: bool,
 }
 
-/// Minimum and maximum. The bounds of doubles may include values stored under nulls; those of
-/// integers do so only if all cells are null.
+/// Minimum and maximum. For doubles, they may include values stored under nulls. For integers, they
+/// do so only if all cells are null.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bounds {
     /// Bounds of DOUBLE and FLOAT.
@@ -74,23 +74,23 @@ fn valid_extremes<P: ArrowPrimitiveType<Native: Native>>(
     cells: &dyn Array,
 ) -> Option<(P::Native, P::Native)> {
     cells.as_primitive_opt::<P>()?.iter().flatten().fold(None, |found, value| {
-        let (least, greatest) = found.unwrap_or((value, value));
-        let least = if value < least { value } else { least };
-        Some((least, if value > greatest { value } else { greatest }))
+        let (min, greatest) = found.unwrap_or((value, value));
+        let min = if value < min { value } else { min };
+        Some((min, if value > greatest { value } else { greatest }))
     })
 }
 
 fn double<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<Bounds> {
-    let (least, greatest) = extremes::<P>(cells)?;
-    let (least, greatest) = (least.to_f64(), greatest.to_f64());
+    let (min, greatest) = extremes::<P>(cells)?;
+    let (min, greatest) = (min.to_f64(), greatest.to_f64());
     // NaN makes the bounds unknown.
-    (least <= greatest).then_some(Bounds::Double(least, greatest))
+    (min <= greatest).then_some(Bounds::Double(min, greatest))
 }
 
 fn integer<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<Bounds> {
     let known = if cells.null_count() > 0 { valid_extremes::<P>(cells) } else { None };
-    let (least, greatest) = known.or_else(|| extremes::<P>(cells))?;
-    Some(Bounds::Integer(least.to_i64(), greatest.to_i64()))
+    let (min, greatest) = known.or_else(|| extremes::<P>(cells))?;
+    Some(Bounds::Integer(min.to_i64(), greatest.to_i64()))
 }
 
 /// Zones of a column that have been computed so far.
@@ -133,10 +133,10 @@ mod tests {
             let found = zones.of(&cells, rows.clone());
             assert_eq!(found.iter().map(|(own, _)| own.len()).sum::<usize>(), rows.len());
             for (own, zone) in found {
-                let Some(Zone { bounds: Bounds::Double(least, greatest), .. }) = zone else {
+                let Some(Zone { bounds: Bounds::Double(min, greatest), .. }) = zone else {
                     panic!("no zone for {own:?}")
                 };
-                assert!(own.clone().all(|row| (least..=greatest).contains(&cells.value(row))));
+                assert!(own.clone().all(|row| (min..=greatest).contains(&cells.value(row))));
             }
         }
         let first = zones.of(&cells, 0..1)[0].1;

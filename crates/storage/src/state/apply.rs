@@ -22,8 +22,8 @@ use crate::state::op::{Adopt, Append, Op};
 use crate::state::{followed, touched};
 use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
-use crate::table::piece::Run;
 use crate::table::records::TABLE_RECORDS;
+use crate::table::row_source::Run;
 use crate::table::schema::{TableId, TableSchema};
 use crate::table::upsert::UpsertKeys;
 
@@ -238,7 +238,7 @@ fn check_partitions(
     let new = table.hot.keys().filter(|floor| !table.cold.contains_key(floor)).count();
     let partitions = table.cold.len() + new;
     refuse(partitions > options.max_partitions, || {
-        let (name, most) = (&table.schema().name, options.max_partitions);
-        format!("table '{name}' has {partitions} partitions: at most {most} partitions are allowed")
+        let (name, max) = (&table.schema().name, options.max_partitions);
+        format!("table '{name}' has {partitions} partitions: at most {max} partitions are allowed")
     })
 }

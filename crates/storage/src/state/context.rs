@@ -25,14 +25,14 @@ pub(crate) struct ApplyContext<'a> {
     pub(crate) removed: &'a mut Vec<Arc<StoredFile>>,
     /// Segments that were adopted without being synced.
     pub(crate) unsynced: &'a mut Vec<Arc<Segment>>,
-    pub(crate) owed: &'a mut Owed,
+    pub(crate) pending_rewrites: &'a mut PendingRewrites,
     /// Changes of the rows of followed tables.
     pub(crate) steps: &'a mut Vec<FollowedStep>,
 }
 
 /// Data that the next checkpoint must rewrite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Owed {
+pub(crate) struct PendingRewrites {
     /// Bytes of deleted rows that the checkpoint frees.
     pub(crate) dead_bytes: u64,
     /// Bytes of files with updated cells. The checkpoint needs this much disk space to rewrite
@@ -43,7 +43,7 @@ pub(crate) struct Owed {
 /// Bytes of deleted rows below which no checkpoint is requested.
 const MUCH_BYTES: u64 = 64 << 10;
 
-impl Owed {
+impl PendingRewrites {
     /// Whether there are enough deleted rows to justify a checkpoint.
     pub(crate) fn is_much(self) -> bool {
         self.dead_bytes >= MUCH_BYTES

@@ -94,8 +94,8 @@ fn touches_rows(op: &Op) -> bool {
     match op {
         Op::Append(append) => append.rows > 0,
         Op::Adopt(adopt) => !adopt.segments.is_empty(),
-        Op::Update(update) => !update.parts.is_empty(),
-        Op::Delete(delete) => !delete.parts.is_empty(),
+        Op::Update(update) => !update.partitions.is_empty(),
+        Op::Delete(delete) => !delete.partitions.is_empty(),
         _ => true,
     }
 }

@@ -65,7 +65,7 @@ impl FollowedCommit {
 /// Changes to followed tables by the latest commits.
 #[derive(Debug)]
 pub(crate) struct RecentCommits {
-    most_bytes: usize,
+    max_bytes: usize,
     bytes: usize,
     /// All commits after this transaction are present.
     since: u64,
@@ -78,7 +78,7 @@ impl RecentCommits {
     /// Creates an empty list of the commits after a transaction.
     pub(crate) fn since(since: u64, most_bytes: usize) -> Self {
         let (tables, order) = (HashMap::new(), VecDeque::new());
-        Self { most_bytes, bytes: 0, since, tables, order }
+        Self { max_bytes: most_bytes, bytes: 0, since, tables, order }
     }
 
     /// Adds the changes of steps, in order. Removes the oldest commits if the list exceeds its
@@ -94,7 +94,7 @@ impl RecentCommits {
                 self.order.push_back(table);
             }
         }
-        while self.bytes > self.most_bytes {
+        while self.bytes > self.max_bytes {
             let Some(table) = self.order.pop_front() else { break };
             let Some(commits) = self.tables.get_mut(&table) else { continue };
             if let Some(oldest) = commits.pop_front() {
@@ -109,7 +109,7 @@ impl RecentCommits {
 
     /// Records that a transaction is lost, so that commits up to it are no longer complete.
     pub(crate) fn lose(&mut self, lsn: u64) {
-        *self = Self::since(lsn.max(self.since), self.most_bytes);
+        *self = Self::since(lsn.max(self.since), self.max_bytes);
     }
 
     /// Returns a table's commits after one transaction and up to another, in order; `None` if some

@@ -63,7 +63,7 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
         Change::ReplaceSchema(schema) => Op::ReplaceSchema(resolve_replace(snapshot, schema)?),
         Change::PutRecord { kind, key, value } => {
             if kind == NAMED_RECORDS && snapshot.names.get(key.as_str()).is_some() {
-                return Err(taken_name(&key));
+                return Err(duplicate_name(&key));
             }
             Op::PutRecord { kind, key, value }
         }
@@ -88,7 +88,7 @@ pub(crate) fn resolve_create(
     snapshot: &Snapshot,
     mut schema: TableSchema,
 ) -> EngineResult<TableSchema> {
-    refuse_taken_name(snapshot, &schema)?;
+    refuse_duplicate_name(snapshot, &schema)?;
     if schema.id == 0 || snapshot.table_by_id(schema.id).is_some() {
         return Err(EngineError::internal(format!(
             "the identifier {} of a table is invalid or in use",
@@ -109,18 +109,18 @@ fn assign_columns(schema: &mut TableSchema, next: u32) {
     }
 }
 
-fn refuse_taken_name(snapshot: &Snapshot, schema: &TableSchema) -> EngineResult<()> {
+fn refuse_duplicate_name(snapshot: &Snapshot, schema: &TableSchema) -> EngineResult<()> {
     let holder = snapshot.names.get(identifier::fold(&schema.name).as_str());
     match holder {
-        Some(&holder) if holder != schema.id || schema.id == 0 => Err(taken_name(&schema.name)),
+        Some(&holder) if holder != schema.id || schema.id == 0 => Err(duplicate_name(&schema.name)),
         None if snapshot.record(NAMED_RECORDS, &identifier::fold(&schema.name)).is_some() => {
-            Err(taken_name(&schema.name))
+            Err(duplicate_name(&schema.name))
         }
         _ => Ok(()),
     }
 }
 
-fn taken_name(name: &str) -> EngineError {
+fn duplicate_name(name: &str) -> EngineError {
     EngineError::new(ErrorCode::TableExists, format!("table already exists [table={name}]"))
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn resolve_replace(
         let message = format!("table '{}' changed concurrently", old.name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }
-    refuse_taken_name(snapshot, &schema)?;
+    refuse_duplicate_name(snapshot, &schema)?;
     let same_time = old.timestamp_column().map(|column| column.id)
         == schema.timestamp_column().map(|column| column.id);
     if !same_time || old.partition_by != schema.partition_by {
@@ -211,13 +211,13 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
     // Cells of a column whose type changed meanwhile would be invisible.
     let still =
         |column: &&ColumnSchema| found.schema().columns.iter().any(|other| other.id == column.id);
-    if let Some(gone) = staged.columns.iter().find(|column| !still(column)) {
+    if let Some(removed) = staged.columns.iter().find(|column| !still(column)) {
         return Err(EngineError::new(
             ErrorCode::InvalidValue,
             format!(
                 "column '{}' of table '{}' was dropped or changed its type during the write; \
                  send the rows again",
-                gone.name,
+                removed.name,
                 found.schema().name
             ),
         ));

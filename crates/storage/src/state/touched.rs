@@ -24,22 +24,22 @@ use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 use crate::table::time_range::Span;
 
 /// Maximum number of ranges per table.
-const MAX_STRETCHES: usize = 1_024;
+const MAX_RANGES: usize = 1_024;
 /// Rows added by one step form one range, unless a gap exceeds the time between the first and the
 /// last row divided by this. A step therefore adds at most this many ranges.
-const GAP_SHARE: i64 = 256;
+const GAP_DIVISOR: i64 = 256;
 
 /// Size of a range in the record, in bytes.
-const STRETCH_BYTES: usize = 24;
+const RANGE_BYTES: usize = 24;
 /// Size of the data before the ranges, in bytes, in records of versions that did not track whether
 /// rows were in order.
 const OLDER_HEAD_BYTES: usize = 16;
 /// Transaction number of removed ranges in records of these versions.
-const OLDER_GONE: u64 = 0;
+const OLDER_REMOVAL: u64 = 0;
 
 /// A time range in which rows were added, removed or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TouchedStretch {
+pub struct TouchedRange {
     /// First timestamp, in the unit of the designated timestamp.
     pub first: i64,
     /// Last timestamp, inclusive.
@@ -60,10 +60,10 @@ pub struct Touched {
     /// transactions only added rows at the end.
     pub disordered: u64,
     /// Ascending and disjoint.
-    pub stretches: Vec<TouchedStretch>,
+    pub ranges: Vec<TouchedRange>,
     /// Ranges whose rows were removed as whole partitions, by a statement or a time to live.
     /// Ascending and disjoint.
-    pub retired: Vec<TouchedStretch>,
+    pub retired: Vec<TouchedRange>,
 }
 
 impl Touched {
@@ -74,29 +74,29 @@ impl Touched {
         if lsn < self.since {
             return None;
         }
-        let later = self.stretches.iter().filter(|stretch| stretch.lsn > lsn);
-        Some(later.map(|stretch| (stretch.first, stretch.last)).collect())
+        let later = self.ranges.iter().filter(|range| range.lsn > lsn);
+        Some(later.map(|range| (range.first, range.last)).collect())
     }
 
     /// Ranges whose rows were removed and in which no row has been added or changed since. Results
     /// computed from the removed rows are retained. Once a later touch is forgotten, its range
     /// counts as removed again.
     #[must_use]
-    pub fn gone(&self) -> Vec<Span> {
-        let mut gone = Vec::new();
+    pub fn removed(&self) -> Vec<Span> {
+        let mut dropped = Vec::new();
         for one in &self.retired {
             let mut from = Some(one.first);
-            let later = self.stretches.iter().filter(|stretch| stretch.lsn > one.lsn);
-            for stretch in later.filter(|stretch| stretch.last >= one.first) {
+            let later = self.ranges.iter().filter(|range| range.lsn > one.lsn);
+            for range in later.filter(|range| range.last >= one.first) {
                 let Some(first) = from.filter(|from| *from <= one.last) else { break };
-                if stretch.first > first {
-                    gone.push((first, (stretch.first - 1).min(one.last)));
+                if range.first > first {
+                    dropped.push((first, (range.first - 1).min(one.last)));
                 }
-                from = stretch.last.checked_add(1).map(|next| next.max(first));
+                from = range.last.checked_add(1).map(|next| next.max(first));
             }
-            gone.extend(from.filter(|from| *from <= one.last).map(|from| (from, one.last)));
+            dropped.extend(from.filter(|from| *from <= one.last).map(|from| (from, one.last)));
         }
-        gone
+        dropped
     }
 
     /// Creates an empty list of ranges for a table that is watched from this transaction on.
@@ -106,11 +106,11 @@ impl Touched {
 
     pub(super) fn add(&mut self, span: Span, lsn: u64) {
         self.last = self.last.max(lsn);
-        put(&mut self.stretches, span, Some(lsn));
+        put(&mut self.ranges, span, Some(lsn));
     }
 
     fn forget(&mut self, through: u64) {
-        self.stretches.retain(|stretch| stretch.lsn > through);
+        self.ranges.retain(|range| range.lsn > through);
         self.since = self.since.max(through);
     }
 
@@ -120,10 +120,10 @@ impl Touched {
         out.u64(self.last);
         out.u64(self.disordered);
         out.u64(self.retired.len() as u64);
-        for stretch in self.retired.iter().chain(&self.stretches) {
-            out.i64(stretch.first);
-            out.i64(stretch.last);
-            out.u64(stretch.lsn);
+        for range in self.retired.iter().chain(&self.ranges) {
+            out.i64(range.first);
+            out.i64(range.last);
+            out.u64(range.lsn);
         }
         out.bytes
     }
@@ -131,49 +131,49 @@ impl Touched {
     pub(super) fn decode(bytes: &[u8]) -> EngineResult<Self> {
         let mut input = Decoder::new(bytes);
         let (since, last) = (input.u64()?, input.u64()?);
-        let is_older = bytes.len() % STRETCH_BYTES == OLDER_HEAD_BYTES;
+        let is_older = bytes.len() % RANGE_BYTES == OLDER_HEAD_BYTES;
         let (disordered, retired) = if is_older { (last, 0) } else { (input.u64()?, input.u64()?) };
-        let mut stretches = Vec::new();
+        let mut row_ranges = Vec::new();
         while !input.is_empty() {
             let (first, last, lsn) = (input.i64()?, input.i64()?, input.u64()?);
-            stretches.push(TouchedStretch { first, last, lsn });
+            row_ranges.push(TouchedRange { first, last, lsn });
         }
-        let (retired, stretches) = if is_older {
-            stretches.into_iter().partition(|stretch| stretch.lsn == OLDER_GONE)
+        let (retired, row_ranges) = if is_older {
+            row_ranges.into_iter().partition(|range| range.lsn == OLDER_REMOVAL)
         } else {
-            let retired = usize::try_from(retired).unwrap_or(usize::MAX).min(stretches.len());
-            let later = stretches.split_off(retired);
-            (stretches, later)
+            let retired = usize::try_from(retired).unwrap_or(usize::MAX).min(row_ranges.len());
+            let later = row_ranges.split_off(retired);
+            (row_ranges, later)
         };
-        Ok(Self { since, last, disordered, stretches, retired })
+        Ok(Self { since, last, disordered, ranges: row_ranges, retired })
     }
 }
 
 /// Sets the transaction of a range; without a transaction, removes the range.
-fn put(stretches: &mut Vec<TouchedStretch>, (first, last): Span, lsn: Option<u64>) {
-    let start = stretches.partition_point(|stretch| stretch.last < first);
-    let end = stretches.partition_point(|stretch| stretch.first <= last).max(start);
+fn put(ranges: &mut Vec<TouchedRange>, (first, last): Span, lsn: Option<u64>) {
+    let start = ranges.partition_point(|range| range.last < first);
+    let end = ranges.partition_point(|range| range.first <= last).max(start);
     let mut new = Vec::with_capacity(3);
-    if let Some(before) = stretches[start..end].first().filter(|one| one.first < first) {
-        new.push(TouchedStretch { last: first - 1, ..*before });
+    if let Some(before) = ranges[start..end].first().filter(|one| one.first < first) {
+        new.push(TouchedRange { last: first - 1, ..*before });
     }
-    new.extend(lsn.map(|lsn| TouchedStretch { first, last, lsn }));
-    if let Some(after) = stretches[start..end].last().filter(|one| one.last > last) {
-        new.push(TouchedStretch { first: last + 1, ..*after });
+    new.extend(lsn.map(|lsn| TouchedRange { first, last, lsn }));
+    if let Some(after) = ranges[start..end].last().filter(|one| one.last > last) {
+        new.push(TouchedRange { first: last + 1, ..*after });
     }
-    stretches.splice(start..end, new);
-    while stretches.len() > MAX_STRETCHES {
-        join_nearest(stretches);
+    ranges.splice(start..end, new);
+    while ranges.len() > MAX_RANGES {
+        join_nearest(ranges);
     }
 }
 
 /// Merges the two ranges with the smallest gap between them.
-fn join_nearest(stretches: &mut Vec<TouchedStretch>) {
-    let gap = |pair: &[TouchedStretch]| pair[1].first.saturating_sub(pair[0].last);
-    let nearest = stretches.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
+fn join_nearest(ranges: &mut Vec<TouchedRange>) {
+    let gap = |pair: &[TouchedRange]| pair[1].first.saturating_sub(pair[0].last);
+    let nearest = ranges.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
     let Some((index, _)) = nearest else { return };
-    let next = stretches.remove(index + 1);
-    let one = &mut stretches[index];
+    let next = ranges.remove(index + 1);
+    let one = &mut ranges[index];
     one.last = next.last;
     one.lsn = one.lsn.max(next.lsn);
 }
@@ -292,14 +292,18 @@ pub(super) fn spans_of(
         Op::Partitions(op) if op.action == PartitionAction::DropDetached => Vec::new(),
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
         // Large updates arrive as conversions, whose cells are not examined.
-        Op::Convert(convert) => convert.parts.iter().map(|(floor, _)| whole(floor)).collect(),
+        Op::Convert(convert) => convert.partitions.iter().map(|(floor, _)| whole(floor)).collect(),
         Op::Update(update) => {
-            let parts = update.parts.iter().map(|part| (part.floor, part.rows.as_slice()));
-            changed(&table, parts)?
+            let partitions = update
+                .partitions
+                .iter()
+                .map(|partition| (partition.floor, partition.rows.as_slice()));
+            changed(&table, partitions)?
         }
-        Op::Delete(delete) => {
-            changed(&table, delete.parts.iter().map(|(floor, rows)| (*floor, rows.as_slice())))?
-        }
+        Op::Delete(delete) => changed(
+            &table,
+            delete.partitions.iter().map(|(floor, rows)| (*floor, rows.as_slice())),
+        )?,
         Op::Skip(_) => vec![(i64::MIN, i64::MAX)],
         Op::CreateTable(_)
         | Op::DropTable(_)
@@ -341,7 +345,7 @@ fn appended(table: &TableSnapshot, append: &Append) -> EngineResult<Vec<Span>> {
     let Some((_, _, cells)) = cells else { return Ok(Vec::new()) };
     let times = column::timestamps(cells.array())?;
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Ok(Vec::new()) };
-    let gap = last.saturating_sub(*first) / GAP_SHARE;
+    let gap = last.saturating_sub(*first) / GAP_DIVISOR;
     let mut spans = vec![(*first, *first)];
     for &time in &times {
         match spans.last_mut() {
@@ -355,11 +359,11 @@ fn appended(table: &TableSnapshot, append: &Append) -> EngineResult<Vec<Span>> {
 /// Returns the time ranges of rows that are identified by their positions in partitions.
 fn changed<'a>(
     table: &TableSnapshot,
-    parts: impl Iterator<Item = (i64, &'a [(u64, u64)])>,
+    partitions: impl Iterator<Item = (i64, &'a [(u64, u64)])>,
 ) -> EngineResult<Vec<Span>> {
     let Some(timestamp) = table.schema().timestamp_column() else { return Ok(Vec::new()) };
     let mut spans = Vec::new();
-    for (floor, rows) in parts {
+    for (floor, rows) in partitions {
         if let Some(partition) = table.partition(floor) {
             spans_of_rows(partition, timestamp, rows, &mut spans)?;
         }
@@ -374,13 +378,13 @@ fn spans_of_rows(
     spans: &mut Vec<Span>,
 ) -> EngineResult<()> {
     let view = partition.view(Some(timestamp))?;
-    let mut wanted = rows.iter().copied().filter(|(_, len)| *len > 0).peekable();
+    let mut required = rows.iter().copied().filter(|(_, len)| *len > 0).peekable();
     let mut start = 0;
     for fragment in view.iter() {
         let end = start + fragment.rows.len() as u64;
-        let times = fragment.piece.timestamps(timestamp)?;
+        let times = fragment.source.timestamps(timestamp)?;
         let times = &times[fragment.rows.clone()];
-        while let Some(&(row, len)) = wanted.peek()
+        while let Some(&(row, len)) = required.peek()
             && row < end
         {
             let first = row.max(start) - start;
@@ -389,7 +393,7 @@ fn spans_of_rows(
             if row + len > end {
                 break;
             }
-            wanted.next();
+            required.next();
         }
         start = end;
     }
@@ -402,9 +406,12 @@ fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     let (Some(first), Some(last)) = (spans.first(), spans.iter().map(|span| span.1).max()) else {
         return spans;
     };
-    let gap =
-        if spans.len() > GAP_SHARE as usize { last.saturating_sub(first.0) / GAP_SHARE } else { 0 };
-    let mut joined: Vec<Span> = Vec::with_capacity(spans.len().min(GAP_SHARE as usize));
+    let gap = if spans.len() > GAP_DIVISOR as usize {
+        last.saturating_sub(first.0) / GAP_DIVISOR
+    } else {
+        0
+    };
+    let mut joined: Vec<Span> = Vec::with_capacity(spans.len().min(GAP_DIVISOR as usize));
     for span in spans {
         match joined.last_mut() {
             Some(open) if span.0.saturating_sub(open.1) <= gap => open.1 = open.1.max(span.1),
@@ -418,8 +425,8 @@ fn joined(mut spans: Vec<Span>) -> Vec<Span> {
 mod tests {
     use super::*;
 
-    fn stretch(first: i64, last: i64, lsn: u64) -> TouchedStretch {
-        TouchedStretch { first, last, lsn }
+    fn range(first: i64, last: i64, lsn: u64) -> TouchedRange {
+        TouchedRange { first, last, lsn }
     }
 
     #[test]
@@ -430,20 +437,20 @@ mod tests {
         touched.add((200, 300), 3);
         touched.add((90, 210), 4);
         let expected = vec![
-            stretch(0, 39, 1),
-            stretch(40, 60, 2),
-            stretch(61, 89, 1),
-            stretch(90, 210, 4),
-            stretch(211, 300, 3),
+            range(0, 39, 1),
+            range(40, 60, 2),
+            range(61, 89, 1),
+            range(90, 210, 4),
+            range(211, 300, 3),
         ];
-        assert_eq!(touched.stretches, expected);
+        assert_eq!(touched.ranges, expected);
         assert_eq!(touched.after(2), Some(vec![(90, 210), (211, 300)]));
         put(&mut touched.retired, (0, 50), Some(3));
         put(&mut touched.retired, (20, 30), None);
-        assert_eq!(touched.retired, vec![stretch(0, 19, 3), stretch(31, 50, 3)]);
+        assert_eq!(touched.retired, vec![range(0, 19, 3), range(31, 50, 3)]);
         assert_eq!(Touched::decode(&touched.encode()).unwrap(), touched);
         touched.forget(2);
-        assert_eq!(touched.stretches, vec![stretch(90, 210, 4), stretch(211, 300, 3)]);
+        assert_eq!(touched.ranges, vec![range(90, 210, 4), range(211, 300, 3)]);
         assert_eq!(touched.after(1), None);
         assert_eq!(touched.after(4), Some(Vec::new()));
     }
@@ -454,20 +461,20 @@ mod tests {
         touched.add((30, 40), 1);
         put(&mut touched.retired, (20, 99), Some(2));
         put(&mut touched.retired, (0, 19), Some(3));
-        assert_eq!(touched.gone(), vec![(0, 19), (20, 99)]);
+        assert_eq!(touched.removed(), vec![(0, 19), (20, 99)]);
         assert_eq!(touched.after(0), Some(vec![(30, 40)]));
         touched.add((15, 15), 3);
         touched.add((50, 60), 4);
         touched.add((61, 61), 5);
         touched.add((98, 120), 6);
         put(&mut touched.retired, (90, 120), Some(7));
-        let gone = vec![(0, 19), (20, 49), (62, 89), (90, 120)];
-        assert_eq!(touched.gone(), gone);
+        let removed = vec![(0, 19), (20, 49), (62, 89), (90, 120)];
+        assert_eq!(touched.removed(), removed);
         touched.forget(4);
-        assert_eq!(touched.gone(), vec![(0, 19), (20, 60), (62, 89), (90, 120)]);
+        assert_eq!(touched.removed(), vec![(0, 19), (20, 60), (62, 89), (90, 120)]);
         put(&mut touched.retired, (i64::MAX - 5, i64::MAX), Some(8));
         touched.add((i64::MAX - 1, i64::MAX), 9);
-        assert_eq!(touched.gone().last(), Some(&(i64::MAX - 5, i64::MAX - 2)));
+        assert_eq!(touched.removed().last(), Some(&(i64::MAX - 5, i64::MAX - 2)));
     }
 
     #[test]
@@ -475,14 +482,14 @@ mod tests {
         let mut out = Encoder::default();
         out.u64(5);
         out.u64(9);
-        for (first, last, lsn) in [(0, 9, OLDER_GONE), (10, 19, 9)] {
+        for (first, last, lsn) in [(0, 9, OLDER_REMOVAL), (10, 19, 9)] {
             out.i64(first);
             out.i64(last);
             out.u64(lsn);
         }
         let touched = Touched::decode(&out.bytes).unwrap();
         assert_eq!((touched.since, touched.last, touched.disordered), (5, 9, 9));
-        assert_eq!(touched.gone(), vec![(0, 9)]);
+        assert_eq!(touched.removed(), vec![(0, 9)]);
         assert_eq!(touched.after(5), Some(vec![(10, 19)]));
     }
 
@@ -508,10 +515,10 @@ mod tests {
             }
             for position in [0, 10, 30, 59] {
                 let later = touched.after(position).unwrap();
-                for (instant, lsn) in (0_i64..).zip(model) {
+                for (timestamp, lsn) in (0_i64..).zip(model) {
                     let is_in =
-                        later.iter().any(|(first, last)| (*first..=*last).contains(&instant));
-                    assert_eq!(is_in, lsn > position, "timestamp {instant} after {position}");
+                        later.iter().any(|(first, last)| (*first..=*last).contains(&timestamp));
+                    assert_eq!(is_in, lsn > position, "instant {timestamp} after {position}");
                 }
             }
         }
@@ -523,7 +530,7 @@ mod tests {
         for number in 0..5_000_i64 {
             touched.add((number * 10, number * 10), number as u64 + 1);
         }
-        assert_eq!(touched.stretches.len(), MAX_STRETCHES);
+        assert_eq!(touched.ranges.len(), MAX_RANGES);
         let later = touched.after(2_500).unwrap();
         for number in 2_500..5_000_i64 {
             let time = number * 10;

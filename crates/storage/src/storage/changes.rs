@@ -13,12 +13,12 @@ use crate::state::apply::partition_rows;
 use crate::state::recent::{Added, FollowedCommit};
 use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
-use crate::table::piece::Run;
+use crate::table::row_source::Run;
 use crate::table::schema::TableId;
 use crate::table::time_range::{Span, TimeRange};
 
 /// Maximum number of rows in small commits that are reported together.
-const TOGETHER_ROWS: u64 = 64 << 10;
+const MAX_MERGED_ROWS: u64 = 64 << 10;
 /// Maximum number of ranges collected from single commits; the stored record has at most as many.
 const MAX_SPANS: usize = 1_024;
 
@@ -53,14 +53,14 @@ pub struct AddedRows {
 }
 
 impl Storage {
-    /// Returns the change after transaction `after` in a table, up to the snapshot. `alone` reports
-    /// each commit separately.
+    /// Returns the change after transaction `after` in a table, up to the snapshot. `is_separate`
+    /// reports each commit separately.
     pub fn next_change(
         &self,
         snapshot: &Snapshot,
         table: TableId,
         after: u64,
-        alone: bool,
+        is_separate: bool,
     ) -> EngineResult<NextChange> {
         let (Some(followed), Some(table)) = (snapshot.followed(table), snapshot.table_by_id(table))
         else {
@@ -72,7 +72,7 @@ impl Storage {
         if followed.last <= after {
             return Ok(NextChange::Nothing);
         }
-        let (leading, spans) = self.recent_commits(snapshot, &table, after, alone);
+        let (leading, spans) = self.recent_commits(snapshot, &table, after, is_separate);
         if let (Some(last), Some(rows)) = (leading.last(), rows_of(&table, &leading)?) {
             let bounds = leading.iter().map(|commit| commit.bounds());
             let bounds = bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
@@ -95,13 +95,13 @@ impl Storage {
         snapshot: &Snapshot,
         table: &TableSnapshot,
         after: u64,
-        alone: bool,
+        is_separate: bool,
     ) -> (Vec<Arc<FollowedCommit>>, Option<Vec<Span>>) {
         let recent = self.recent.lock();
         let Some(commits) = recent.between(table.schema().id, after, snapshot.lsn()) else {
             return (Vec::new(), None);
         };
-        let mut leading = Leading::new(table, alone);
+        let mut leading = Leading::new(table, is_separate);
         let (mut spans, mut changes) = (Vec::new(), false);
         for commit in commits {
             changes |= commit.added.is_none();
@@ -121,23 +121,30 @@ struct Leading {
     rows: u64,
     schema_version: u64,
     has_times: bool,
-    alone: bool,
+    is_separate: bool,
     is_over: bool,
 }
 
 impl Leading {
-    fn new(table: &TableSnapshot, alone: bool) -> Self {
+    fn new(table: &TableSnapshot, is_separate: bool) -> Self {
         let (schema_version, has_times) =
             (table.schema().version, table.schema().timestamp.is_some());
-        Self { commits: Vec::new(), rows: 0, schema_version, has_times, alone, is_over: false }
+        Self {
+            commits: Vec::new(),
+            rows: 0,
+            schema_version,
+            has_times,
+            is_separate,
+            is_over: false,
+        }
     }
 
     fn offer(&mut self, commit: &Arc<FollowedCommit>) {
         self.is_over |= commit.added.is_none();
         if let Some(last) = self.commits.last() {
             let in_order = !self.has_times || commit.bounds().0 >= last.bounds().1;
-            let is_alone = self.alone || has_segments(last) || has_segments(commit);
-            let is_much = self.rows + commit.rows > TOGETHER_ROWS;
+            let is_alone = self.is_separate || has_segments(last) || has_segments(commit);
+            let is_much = self.rows + commit.rows > MAX_MERGED_ROWS;
             self.is_over |= is_alone || is_much || !in_order;
             self.is_over |= commit.schema_version != last.schema_version;
         }
@@ -171,8 +178,8 @@ fn rows_of(
     table: &TableSnapshot,
     commits: &[Arc<FollowedCommit>],
 ) -> EngineResult<Option<TableSnapshot>> {
-    type Pieces = (Vec<Arc<Segment>>, Vec<Arc<Run>>);
-    let mut partitions: BTreeMap<i64, Pieces> = BTreeMap::new();
+    type SegmentsAndRuns = (Vec<Arc<Segment>>, Vec<Arc<Run>>);
+    let mut partitions: BTreeMap<i64, SegmentsAndRuns> = BTreeMap::new();
     let mut rows = 0;
     for commit in commits {
         rows += commit.rows;

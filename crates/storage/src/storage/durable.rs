@@ -87,7 +87,7 @@ impl Storage {
         let lean = self.options.background && self.space.is_low(vfs);
         let mut done = self.try_checkpoint(another, lean);
         let full = done.as_ref().is_err_and(|error| error.code == ErrorCode::DiskFull);
-        if full && (self.space.spend(vfs) || !lean) {
+        if full && (self.space.release_reserve(vfs) || !lean) {
             done = self.try_checkpoint(another, true);
         }
         if done.is_ok() {
@@ -101,13 +101,13 @@ impl Storage {
         self.refuse_when_closed()?;
         let Some(frozen) = self.freeze(&generations)? else { return Ok(()) };
         // None of the files that this checkpoint writes depends on a failed sync.
-        let alone = !self.sync_frozen(&frozen) || !another;
+        let without_fallback = !self.sync_frozen(&frozen) || !another;
         let numbers = Numbers(&self.next_file);
         let manifested = &generations.current.snapshot;
         let (vfs, options, stop) = (&self.vfs, &self.options, &|| self.is_late());
         let job = checkpoint::Job { vfs, options, numbers: &numbers, lean, stop };
         let prepared = checkpoint::prepare(&job, &frozen, manifested)
-            .inspect_err(|_| self.still_owe(frozen.owed))?;
+            .inspect_err(|_| self.restore_rewrites(frozen.pending_rewrites))?;
         self.folded_rows.fetch_add(prepared.rows, Ordering::Relaxed);
         if self.options.planted == Some(PlantedFault::EarlyLogRecycle) {
             let mut writer = self.writer.lock();
@@ -117,17 +117,22 @@ impl Storage {
             writer.log.rotate(frozen.snapshot.lsn + 1, LOG_BLOCK)?;
         }
         let next_file = self.next_file.load(Ordering::Relaxed);
-        let gone = frozen.removed.iter().cloned().chain(prepared.obsolete()).collect::<Vec<_>>();
+        let removed = frozen.removed.iter().cloned().chain(prepared.obsolete()).collect::<Vec<_>>();
         let named = (frozen.first_log, next_file);
-        let next =
-            match prepared.write_manifest(self.vfs.system(), &generations, named, &gone, alone) {
-                Ok(next) => next,
-                Err(error) => {
-                    prepared.discard();
-                    self.still_owe(frozen.owed);
-                    return Err(error);
-                }
-            };
+        let next = match prepared.write_manifest(
+            self.vfs.system(),
+            &generations,
+            named,
+            &removed,
+            without_fallback,
+        ) {
+            Ok(next) => next,
+            Err(error) => {
+                prepared.discard();
+                self.restore_rewrites(frozen.pending_rewrites);
+                return Err(error);
+            }
+        };
         let stale = match generations.switch(self.vfs.system(), next) {
             Ok(stale) => stale,
             Err(error) => {
@@ -135,9 +140,9 @@ impl Storage {
                 return Err(error);
             }
         };
-        self.install(&prepared, &frozen, gone, &generations);
+        self.install(&prepared, &frozen, removed, &generations);
         self.memory.remove(frozen.unwritten);
-        self.space.keep_promise(frozen.owed.rewrite_bytes);
+        self.space.keep_promise(frozen.pending_rewrites.rewrite_bytes);
         checkpoint::remove_stale(self.vfs.system(), &stale);
         Ok(())
     }
@@ -175,7 +180,7 @@ impl Storage {
             has_hole: writer.log.has_hole(),
             first_log: writer.log.next_file(),
             unwritten: self.memory.unwritten(),
-            owed: std::mem::take(&mut writer.owed),
+            pending_rewrites: std::mem::take(&mut writer.pending_rewrites),
             snapshot,
         }))
     }
@@ -185,7 +190,7 @@ impl Storage {
         &self,
         prepared: &checkpoint::Prepared,
         frozen: &Frozen,
-        gone: Vec<Arc<StoredFile>>,
+        removed: Vec<Arc<StoredFile>>,
         generations: &Generations,
     ) {
         self.note_shrinks(prepared.tables_with_dead_rows());
@@ -196,20 +201,20 @@ impl Storage {
         let lsn = running.lsn;
         let old = self.published.swap(Arc::new(running));
         old.pins.superseded(&old);
-        let gone = gone.into_iter().filter(|file| !in_use.contains(file.path())).collect();
+        let removed = removed.into_iter().filter(|file| !in_use.contains(file.path())).collect();
         // The previous generation still needs the files that the new one does not list.
         let doomed = match &generations.previous {
-            Some(_) => std::mem::replace(&mut writer.kept, gone),
-            None => gone.into_iter().chain(writer.kept.drain(..)).collect(),
+            Some(_) => std::mem::replace(&mut writer.retained_files, removed),
+            None => removed.into_iter().chain(writer.retained_files.drain(..)).collect(),
         };
         for file in &doomed {
             file.doom();
         }
         writer.removed.retain(|(at, _)| *at > frozen.snapshot.lsn);
         writer.removed.extend(manifest_only.into_iter().map(|file| (lsn, file)));
-        let more = !writer.removed.is_empty() || writer.owed.is_much();
-        self.background.wanted.lock().frees = more.then(Instant::now);
-        self.holds_older.store(generations.previous.is_some(), Ordering::Relaxed);
+        let more = !writer.removed.is_empty() || writer.pending_rewrites.is_much();
+        self.background.requests.lock().frees = more.then(Instant::now);
+        self.has_older_files.store(generations.previous.is_some(), Ordering::Relaxed);
         let synced = |segment: &Arc<Segment>| {
             frozen.unsynced.iter().any(|other| Arc::ptr_eq(other, segment))
         };

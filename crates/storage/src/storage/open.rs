@@ -16,7 +16,7 @@ use crate::disk::space::Space;
 use crate::log::Log;
 use crate::log::queue::CommitQueue;
 use crate::memory::Memory;
-use crate::mutation::hold::Holds;
+use crate::mutation::write_locks::WriteLocks;
 use crate::options::{StorageOptions, Verify};
 use crate::recovery::{Recovered, recover};
 
@@ -32,25 +32,26 @@ impl Storage {
         let vfs = Disk::new(vfs, options.verify);
         let lock = vfs.lock(LOCK)?;
         let recovered = recover(&vfs, &options)?;
-        let Recovered { generations, snapshot, removed, kept, repairs, .. } = recovered;
+        let Recovered { generations, snapshot, removed, retained_files: retained, repairs, .. } =
+            recovered;
         let (next_log, next_file, obsolete_logs) =
             (recovered.next_log, recovered.next_file, recovered.obsolete_logs);
-        let owed = recovered.owed;
+        let rewrites = recovered.pending_rewrites;
         let replayed = snapshot.lsn > generations.current.snapshot.lsn;
         // A single replayed file may remain. More files require a checkpoint, because every start
         // would add another one.
         let leaves_logs = replayed && recovered.replayed_logs > 1;
-        let frees = !removed.is_empty() || recovered.owed.is_much() || leaves_logs;
-        let holds_older = recovered.holds_older;
+        let frees = !removed.is_empty() || recovered.pending_rewrites.is_much() || leaves_logs;
+        let holds_older = recovered.has_older_files;
         let mut log = Log::new(Arc::clone(&vfs), &options, next_log, snapshot.lsn);
         log.release(obsolete_logs);
         let writer = Writer {
             log,
             frozen_lsn: 0,
             removed: removed.into_iter().map(|file| (snapshot.lsn, file)).collect(),
-            kept,
+            retained_files: retained,
             unsynced: Vec::new(),
-            owed: recovered.owed,
+            pending_rewrites: recovered.pending_rewrites,
         };
         let storage = Arc::new(Self {
             vfs,
@@ -61,7 +62,7 @@ impl Storage {
             waiting: CommitQueue::default(),
             writer: Mutex::new(writer),
             generations: Mutex::new(generations),
-            holds: Holds::default(),
+            write_locks: WriteLocks::default(),
             refused: Mutex::new(None),
             suspended: Mutex::new(None),
             folded_rows: AtomicU64::new(0),
@@ -69,7 +70,7 @@ impl Storage {
             repairs,
             space: Space::new(options.disk_watermark_bytes, options.disk_reserve_bytes),
             memory: Memory::new(options.unwritten_limit_bytes, options.background),
-            holds_older: AtomicBool::new(holds_older),
+            has_older_files: AtomicBool::new(holds_older),
             recent: Mutex::new(recovered.recent),
             ends: Mutex::default(),
             options,
@@ -85,7 +86,7 @@ impl Storage {
         if recovered.replayed_logs >= MANY_LOGS || (replayed && storage.is_low()) {
             storage.request_checkpoint();
         }
-        storage.space.promise(owed.rewrite_bytes);
+        storage.space.promise(rewrites.rewrite_bytes);
         if frees {
             storage.note_freed();
         }

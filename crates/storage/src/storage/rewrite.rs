@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::compaction::fold::split;
-use crate::disk::file::{sync_dir, write_whole};
+use crate::disk::file::{sync_dir, write_new};
 use crate::disk::layout::{TABLES, parquet_name, segment_name, table_dir};
 use crate::mutation::convert::{Conversion, PartitionFormat};
 use crate::mutation::prepare::Prepared;
@@ -23,9 +23,9 @@ use crate::segment::writer::write_segment;
 use crate::snapshot::no_such_table;
 use crate::storage::Storage;
 use crate::table::TableSnapshot;
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 use crate::table::partition::Partition;
-use crate::table::piece::Piece;
+use crate::table::row_source::RowSource;
 use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 
 /// Rows encoded per batch.
@@ -44,7 +44,7 @@ impl Storage {
         floors: &[i64],
         to: PartitionFormat,
     ) -> EngineResult<()> {
-        let _hold = self.hold_writes(table);
+        let _hold = self.lock_writes(table);
         let floors: BTreeSet<i64> = floors.iter().copied().collect();
         for _ in 0..ATTEMPTS {
             match self.try_convert(table, &floors, to, false) {
@@ -65,7 +65,7 @@ impl Storage {
         floor: i64,
         to: PartitionFormat,
     ) -> EngineResult<()> {
-        let _hold = self.hold_writes(table);
+        let _hold = self.lock_writes(table);
         self.try_convert(table, &BTreeSet::from([floor]), to, true)
     }
 
@@ -79,34 +79,34 @@ impl Storage {
     ) -> EngineResult<()> {
         self.refuse_when_full()?;
         let base = self.snapshot().table_by_id(table).ok_or_else(|| no_such_table(table))?;
-        let mut parts = Vec::new();
-        let written = self.write_parts(&base, floors, (to, anew), &mut parts);
-        let names: Vec<String> = parts
+        let mut files = Vec::new();
+        let written = self.write_files(&base, floors, (to, anew), &mut files);
+        let names: Vec<String> = files
             .iter()
             .flat_map(|(_, metas)| metas.iter().map(|meta| meta.name.clone()))
             .collect();
         let done = written.map_err(|error| (error, false)).and_then(|()| {
-            if parts.is_empty() {
+            if files.is_empty() {
                 return Ok(());
             }
             let schema_version = base.schema().version;
-            let conversion = Conversion { base, schema_version, parts };
+            let conversion = Conversion { base, schema_version, partitions: files };
             let committed = self.commit_now(vec![Prepared::Convert(conversion)]);
             committed.map(drop).map_err(|error| (error, true))
         });
         if let Err((error, logged)) = &done {
             let paths = names.iter().map(|name| format!("{}/{name}", table_dir(table)));
-            self.give_up_files(paths, *logged, error);
+            self.abandon_files(paths, *logged, error);
         }
         done.map_err(|(error, _)| error)
     }
 
-    fn write_parts(
+    fn write_files(
         &self,
         base: &TableSnapshot,
         floors: &BTreeSet<i64>,
         (to, anew): (PartitionFormat, bool),
-        parts: &mut Vec<(i64, Vec<SegmentMeta>)>,
+        files: &mut Vec<(i64, Vec<SegmentMeta>)>,
     ) -> EngineResult<()> {
         let schema = base.schema();
         let directory = table_dir(schema.id);
@@ -121,20 +121,20 @@ impl Storage {
             }
             let vfs = self.vfs();
             vfs.create_dir(&directory).map_err(|error| EngineError::io(&directory, &error))?;
-            parts.push((floor, Vec::new()));
+            files.push((floor, Vec::new()));
             let rows = Rows::of(schema.timestamp_column(), partition)?;
             let limit = match to {
                 PartitionFormat::Native => self.options().segment_rows,
                 PartitionFormat::Parquet => PARQUET_ROWS,
             };
             for order in split(rows.order.clone(), limit) {
-                let meta = self.write_part(base, floor, &rows, &order, to)?;
-                if let Some((_, metas)) = parts.last_mut() {
+                let meta = self.write_file(base, floor, &rows, &order, to)?;
+                if let Some((_, metas)) = files.last_mut() {
                     metas.push(SegmentMeta { lsn: partition.last_lsn(), ..meta });
                 }
             }
         }
-        if !parts.is_empty() {
+        if !files.is_empty() {
             sync_dir(self.vfs().system(), &directory)?;
             sync_dir(self.vfs().system(), TABLES)?;
         }
@@ -142,12 +142,12 @@ impl Storage {
     }
 
     /// Writes and syncs one file.
-    fn write_part(
+    fn write_file(
         &self,
         base: &TableSnapshot,
         floor: i64,
         rows: &Rows,
-        order: &[Stretch],
+        order: &[SourceRange],
         to: PartitionFormat,
     ) -> EngineResult<SegmentMeta> {
         let schema = base.schema();
@@ -158,17 +158,17 @@ impl Storage {
         let path = format!("{}/{name}", table_dir(schema.id));
         let mut encoder = ParquetEncoder::new(&schema.columns, &base.head.symbols)?;
         for batch in split(order.to_vec(), BATCH_ROWS) {
-            for stretch in batch {
-                let piece = &rows.pieces[stretch.source];
+            for range in batch {
+                let source = &rows.sources[range.source];
                 let cells = schema
                     .columns
                     .iter()
-                    .map(|column| Ok(piece.column(column)?.slice(stretch.start, stretch.len)));
+                    .map(|column| Ok(source.column(column)?.slice(range.start, range.len)));
                 encoder.push(&cells.collect::<EngineResult<Vec<_>>>()?)?;
             }
         }
         let encoded = encoder.finish()?;
-        write_whole(self.vfs().system(), &path, &encoded.bytes)?;
+        write_new(self.vfs().system(), &path, &encoded.bytes)?;
         Ok(rows.described(name, order, encoded.bytes.len() as u64, encoded.footer_crc))
     }
 
@@ -178,7 +178,7 @@ impl Storage {
         schema: &TableSchema,
         floor: i64,
         rows: &Rows,
-        order: &[Stretch],
+        order: &[SourceRange],
     ) -> EngineResult<SegmentMeta> {
         let directory = table_dir(schema.id);
         let vfs = self.vfs().system();
@@ -186,7 +186,7 @@ impl Storage {
         let name = segment_name(&schema.partition_name(floor), self.next_file_number());
         let path = format!("{directory}/{name}");
         let columns: Vec<_> = schema.columns.iter().map(|c| (c.id, c.sql_type)).collect();
-        let gathered = Gathered::new(&schema.columns, &rows.pieces, order);
+        let gathered = Gathered::new(&schema.columns, &rows.sources, order);
         let written = write_segment(vfs, &path, &columns, &gathered)?;
         let synced = written.file.sync().inspect_err(|_| drop(vfs.unlink(&path)));
         synced.map_err(|error| EngineError::io(&path, &error))?;
@@ -196,8 +196,8 @@ impl Storage {
 
 /// Rows of a partition in row order.
 pub(crate) struct Rows {
-    pieces: Vec<Piece>,
-    order: Vec<Stretch>,
+    sources: Vec<RowSource>,
+    order: Vec<SourceRange>,
     /// Timestamps of each run and segment; empty without a designated timestamp.
     times: Vec<arrow_buffer::ScalarBuffer<i64>>,
 }
@@ -207,46 +207,46 @@ impl Rows {
         timestamp: Option<&ColumnSchema>,
         partition: &Partition,
     ) -> EngineResult<Self> {
-        let (mut pieces, mut order, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sources, mut order, mut times) = (Vec::new(), Vec::new(), Vec::new());
         for (source, fragment) in partition.view(timestamp)?.iter().enumerate() {
             let (start, len) = (fragment.rows.start, fragment.rows.len());
-            order.push(Stretch { source, start, len });
+            order.push(SourceRange { source, start, len });
             if let Some(timestamp) = timestamp {
-                times.push(fragment.piece.timestamps(timestamp)?);
+                times.push(fragment.source.timestamps(timestamp)?);
             }
-            pieces.push(fragment.piece.clone());
+            sources.push(fragment.source.clone());
         }
-        Ok(Self { pieces, order, times })
+        Ok(Self { sources, order, times })
     }
 
     /// Returns the manifest entry of a file with these rows.
     fn described(
         &self,
         name: String,
-        order: &[Stretch],
+        order: &[SourceRange],
         file_len: u64,
         footer_crc: u32,
     ) -> SegmentMeta {
-        let rows = order.iter().map(|stretch| stretch.len as u64).sum();
+        let rows = order.iter().map(|range| range.len as u64).sum();
         SegmentMeta { name, file_len, footer_crc, rows, bounds: self.bounds(order), lsn: 0 }
     }
 
     /// Returns the rows from `first` to before `end`, numbered in row order.
-    pub(crate) fn between(&self, first: u64, end: u64) -> Vec<Stretch> {
+    pub(crate) fn between(&self, first: u64, end: u64) -> Vec<SourceRange> {
         let mut at = 0;
         let mut between = Vec::new();
-        for stretch in &self.order {
-            let (lo, hi) = (first.max(at), end.min(at + stretch.len as u64));
+        for range in &self.order {
+            let (lo, hi) = (first.max(at), end.min(at + range.len as u64));
             if lo < hi {
-                let start = stretch.start + (lo - at) as usize;
-                between.push(Stretch { start, len: (hi - lo) as usize, ..*stretch });
+                let start = range.start + (lo - at) as usize;
+                between.push(SourceRange { start, len: (hi - lo) as usize, ..*range });
             }
-            at += stretch.len as u64;
+            at += range.len as u64;
         }
         between
     }
 
-    fn bounds(&self, order: &[Stretch]) -> (i64, i64) {
+    fn bounds(&self, order: &[SourceRange]) -> (i64, i64) {
         let at = |source: usize, row: usize| self.times.get(source).map_or(0, |times| times[row]);
         let first = order.first().map_or(0, |s| at(s.source, s.start));
         let last = order.last().map_or(0, |s| at(s.source, s.start + s.len - 1));

@@ -33,7 +33,7 @@ impl TableSnapshot {
         let mut symbols = self.head.symbols.values();
         let symbols = symbols.find_map(|dictionary| dictionary.store().damage());
         symbols.or_else(|| {
-            let partitions = self.kept_partitions();
+            let partitions = self.all_partitions();
             let mut segments = partitions.iter().flat_map(|partition| &partition.segments);
             segments.find_map(|segment| segment.known_damage())
         })

@@ -4,18 +4,18 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-pub(crate) use tidemark_kernels::Stretch;
+pub(crate) use tidemark_kernels::SourceRange;
 
 /// Returns the order of all rows in `sources`, each of which is ascending. Among equal timestamps,
 /// the earlier source comes first, so sources in arrival order keep that order.
-pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
+pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<SourceRange> {
     let mut heads: BinaryHeap<Reverse<(i64, usize)>> = sources
         .iter()
         .enumerate()
         .filter_map(|(index, source)| Some(Reverse((*source.first()?, index))))
         .collect();
     let mut positions = vec![0; sources.len()];
-    let mut order: Vec<Stretch> = Vec::new();
+    let mut order: Vec<SourceRange> = Vec::new();
     let mut current = heads.pop().map(|Reverse((_, source))| source);
     while let Some(source) = current {
         let start = positions[source];
@@ -39,7 +39,7 @@ pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
         };
         match order.last_mut() {
             Some(last) if last.source == source => last.len += len,
-            _ => order.push(Stretch { source, start, len }),
+            _ => order.push(SourceRange { source, start, len }),
         }
     }
     order

@@ -4,8 +4,8 @@ pub(crate) mod damage;
 pub(crate) mod merge;
 pub(crate) mod partition;
 pub(crate) mod pending;
-pub(crate) mod piece;
 pub(crate) mod records;
+pub(crate) mod row_source;
 pub(crate) mod schema;
 pub(crate) mod sharded;
 pub(crate) mod symbols;
@@ -26,7 +26,7 @@ use crate::segment::column::{self, ColumnData};
 use crate::segment::key_rows::LastRow;
 use crate::segment::zone::Zone;
 use crate::table::partition::{Fragment, Partition};
-use crate::table::piece::Piece;
+use crate::table::row_source::RowSource;
 use crate::table::schema::TableSchema;
 use crate::table::symbols::SymbolDictionary;
 use crate::table::time_range::TimeRange;
@@ -40,7 +40,7 @@ fn row_id(partition: usize, row: u64) -> i64 {
 }
 
 /// Partition of a row and its position in the partition.
-pub(crate) fn place_of(row_id: i64) -> (usize, u64) {
+pub(crate) fn row_position(row_id: i64) -> (usize, u64) {
     ((row_id >> ROW_BITS) as usize, (row_id & ((1 << ROW_BITS) - 1)) as u64)
 }
 
@@ -183,8 +183,8 @@ impl TableSnapshot {
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         let mut found: BTreeMap<u64, TransactionInfo> = BTreeMap::new();
         for (_, partition) in self.partitions().iter() {
-            for piece in partition.pieces() {
-                let (lsn, bounds, rows) = (piece.lsn(), piece.bounds(), piece.rows() as u64);
+            for source in partition.sources() {
+                let (lsn, bounds, rows) = (source.lsn(), source.bounds(), source.rows() as u64);
                 let known = found.entry(lsn).or_insert(TransactionInfo { lsn, bounds, rows: 0 });
                 known.rows += rows;
                 known.bounds.0 = known.bounds.0.min(bounds.0);
@@ -259,19 +259,19 @@ impl TableSnapshot {
     }
 
     /// All partitions, visible or detached.
-    pub(crate) fn kept_partitions(&self) -> Vec<Arc<Partition>> {
+    pub(crate) fn all_partitions(&self) -> Vec<Arc<Partition>> {
         let seen = self.partitions();
         seen.iter().map(|(_, partition)| partition).chain(self.detached.values()).cloned().collect()
     }
 
     /// Partitions with this start timestamp, visible or detached.
-    pub(crate) fn kept_at(&self, floor: i64) -> Vec<Arc<Partition>> {
+    pub(crate) fn all_partitions_at(&self, floor: i64) -> Vec<Arc<Partition>> {
         self.partition(floor).into_iter().chain(self.detached.get(&floor)).cloned().collect()
     }
 
     pub(crate) fn collect_segment_files(&self, files: &mut Vec<Arc<StoredFile>>) {
         files.extend(
-            self.kept_partitions()
+            self.all_partitions()
                 .iter()
                 .flat_map(|partition| partition.files().collect::<Vec<_>>()),
         );
@@ -281,7 +281,7 @@ impl TableSnapshot {
     fn slice(&self, fragment: &Fragment, row: i64) -> Slice {
         Slice {
             head: Arc::clone(&self.head),
-            piece: fragment.piece.clone(),
+            source: fragment.source.clone(),
             rows: fragment.rows.clone(),
             bounds: fragment.bounds,
             first_row: row,
@@ -302,7 +302,7 @@ impl TableSnapshot {
                 slices.push(self.slice(fragment, row));
                 return Ok(());
             }
-            let times = fragment.piece.timestamps(timestamp)?;
+            let times = fragment.source.timestamps(timestamp)?;
             let times = &times[fragment.rows.clone()];
             let start = times.partition_point(|&ts| ts < range.lo);
             let end = times.partition_point(|&ts| ts < range.hi);
@@ -365,7 +365,7 @@ pub struct PartitionInfo {
 #[derive(Debug, Clone)]
 pub struct Slice {
     head: Arc<TableHead>,
-    piece: Piece,
+    source: RowSource,
     rows: Range<usize>,
     bounds: (i64, i64),
     /// Identifier of the slice's first row.
@@ -381,7 +381,7 @@ impl Slice {
     /// Whether its cells are read in place, so that reading a single cell is not more expensive
     /// than reading many.
     pub fn is_plain(&self) -> bool {
-        !matches!(&self.piece, Piece::Segment(segment) if segment.is_parquet())
+        !matches!(&self.source, RowSource::Segment(segment) if segment.is_parquet())
     }
 
     /// Identifier of the slice's first row.
@@ -426,7 +426,7 @@ impl Slice {
     fn column(&self, index: usize, offset: usize, len: usize) -> EngineResult<ArrayRef> {
         let column = self.head.schema.columns.get(index);
         let column = column.ok_or_else(|| EngineError::internal(format!("no column {index}")))?;
-        match self.piece.column(column)?.slice(offset, len) {
+        match self.source.column(column)?.slice(offset, len) {
             ColumnData::Plain(array) => Ok(array),
             ColumnData::Keys(keys) => {
                 debug_assert_eq!(column.sql_type, SqlType::Symbol);
@@ -446,10 +446,10 @@ impl Slice {
         column: usize,
         rows: Range<usize>,
     ) -> Option<Vec<(Range<usize>, Option<Zone>)>> {
-        let Piece::Segment(segment) = &self.piece else { return None };
-        let wanted = self.head.schema.columns.get(column)?;
+        let RowSource::Segment(segment) = &self.source else { return None };
+        let target = self.head.schema.columns.get(column)?;
         let first = self.rows.start;
-        let mut zones = segment.zones(wanted, first + rows.start..first + rows.end)?;
+        let mut zones = segment.zones(target, first + rows.start..first + rows.end)?;
         for (rows, _) in &mut zones {
             *rows = rows.start - first..rows.end - first;
         }
@@ -467,8 +467,8 @@ impl Slice {
         step: usize,
     ) -> LastRow {
         let unknown = LastRow::Before(rows.end);
-        let Some(wanted) = self.head.schema.columns.get(column) else { return unknown };
-        let Ok(ColumnData::Keys(cells)) = self.piece.column(wanted) else { return unknown };
+        let Some(target) = self.head.schema.columns.get(column) else { return unknown };
+        let Ok(ColumnData::Keys(cells)) = self.source.column(target) else { return unknown };
         let Some(known) = &cells.rows else { return unknown };
         let first = self.rows.start;
         let own = first + rows.start..first + rows.end;
@@ -484,7 +484,7 @@ impl Slice {
         let timestamp = self.head.schema.timestamp_column();
         let timestamp =
             timestamp.ok_or_else(|| EngineError::internal("no designated timestamp"))?;
-        let cells = self.piece.column(timestamp)?.slice(self.rows.start, self.rows());
+        let cells = self.source.column(timestamp)?.slice(self.rows.start, self.rows());
         column::timestamps(cells.array())
     }
 }

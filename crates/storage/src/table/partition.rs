@@ -9,9 +9,9 @@ use tidemark_types::EngineResult;
 use crate::disk::file::StoredFile;
 use crate::segment::Segment;
 use crate::segment::column::ColumnData;
-use crate::table::merge::Stretch;
-use crate::table::piece::living;
-use crate::table::piece::{Merged, Piece, Run, order_of};
+use crate::table::merge::SourceRange;
+use crate::table::row_source::living;
+use crate::table::row_source::{Merged, RowSource, Run, order_of};
 use crate::table::schema::{ColumnSchema, TableSchema};
 use crate::table::upsert::UpsertKeys;
 
@@ -28,14 +28,14 @@ const LONG_RUN_ROWS: usize = 64 << 10;
 /// Consecutive rows of a run or segment, in a partition's time order.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
-    pub(crate) piece: Piece,
+    pub(crate) source: RowSource,
     pub(crate) rows: Range<usize>,
     pub(crate) bounds: (i64, i64),
 }
 
 impl Fragment {
-    pub(crate) fn whole(piece: Piece) -> Self {
-        Self { rows: 0..piece.rows(), bounds: piece.bounds(), piece }
+    pub(crate) fn of_source(piece: RowSource) -> Self {
+        Self { rows: 0..piece.rows(), bounds: piece.bounds(), source: piece }
     }
 }
 
@@ -58,12 +58,12 @@ impl Partition {
     }
 
     /// All runs and segments in arrival order.
-    pub(crate) fn pieces(&self) -> Vec<Piece> {
-        let segments = self.segments.iter().map(|s| Piece::Segment(Arc::clone(s)));
-        let runs = self.runs.iter().map(|run| Piece::Run(Arc::clone(run)));
-        let mut pieces: Vec<Piece> = segments.chain(runs).collect();
+    pub(crate) fn sources(&self) -> Vec<RowSource> {
+        let segments = self.segments.iter().map(|s| RowSource::Segment(Arc::clone(s)));
+        let runs = self.runs.iter().map(|run| RowSource::Run(Arc::clone(run)));
+        let mut pieces: Vec<RowSource> = segments.chain(runs).collect();
         // The sort is stable, so segments of one transaction keep their order.
-        pieces.sort_by_key(Piece::lsn);
+        pieces.sort_by_key(RowSource::lsn);
         pieces
     }
 
@@ -112,16 +112,17 @@ impl Partition {
         let Some(timestamp) = schema.timestamp_column() else {
             return Ok(Self::new(self.segments.clone(), self.runs.clone(), self.changed));
         };
-        let pieces = self.pieces();
+        let pieces = self.sources();
         let (mut segments, mut runs) = (Vec::new(), Vec::new());
         for mut cluster in clusters(&pieces) {
             cluster.sort_unstable();
-            let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
+            let sources: Vec<RowSource> =
+                cluster.iter().map(|&index| pieces[index].clone()).collect();
             match &sources[..] {
                 // A single run or segment no longer replaces rows. Otherwise, rows to which an
                 // update gives equal keys would replace each other in a later merge.
-                [Piece::Segment(segment)] => segments.push(Arc::new(segment.settled())),
-                [Piece::Run(run)] => runs.push(Arc::new(run.settled())),
+                [RowSource::Segment(segment)] => segments.push(Arc::new(segment.settled())),
+                [RowSource::Run(run)] => runs.push(Arc::new(run.settled())),
                 _ => runs.push(Arc::new(one_run(&sources, schema, timestamp)?)),
             }
         }
@@ -151,10 +152,10 @@ impl Partition {
     /// touch do not count.
     pub(crate) fn overlap(&self) -> usize {
         let segments = self.segments.iter().map(|segment| segment.bounds());
-        let pieces = segments.chain(self.runs.iter().map(|run| run.bounds));
+        let sources = segments.chain(self.runs.iter().map(|run| run.bounds));
         // At equal timestamps, ends precede starts, except the end of a source with a single
         // timestamp.
-        let edges = pieces.flat_map(|(first, last)| {
+        let edges = sources.flat_map(|(first, last)| {
             [(first, 1, 1), (last, if first < last { 0 } else { 2 }, -1)]
         });
         let mut edges: Vec<(i64, u8, isize)> = edges.collect();
@@ -201,10 +202,10 @@ impl Partition {
         if let Some(view) = self.view.get() {
             return Ok(Arc::clone(view));
         }
-        let pieces = self.pieces();
+        let sources = self.sources();
         let view: Arc<[Fragment]> = match timestamp {
-            None => in_order_of_arrival(pieces).into(),
-            Some(timestamp) => in_time_order(&pieces, timestamp)?.into(),
+            None => in_order_of_arrival(sources).into(),
+            Some(timestamp) => in_time_order(&sources, timestamp)?.into(),
         };
         Ok(Arc::clone(self.view.get_or_init(|| view)))
     }
@@ -212,27 +213,27 @@ impl Partition {
 
 /// Combines the rows to keep from several runs and segments into one run.
 pub(crate) fn one_run(
-    sources: &[Piece],
+    sources: &[RowSource],
     schema: &TableSchema,
     timestamp: &ColumnSchema,
 ) -> EngineResult<Run> {
     let times: Vec<_> =
-        sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
+        sources.iter().map(|source| source.timestamps(timestamp)).collect::<Result<_, _>>()?;
     let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
     let order = order_of(sources, &slices)?;
     let mut columns = Vec::with_capacity(schema.columns.len());
     for column in &schema.columns {
-        let cells = sources.iter().map(|piece| piece.column(column));
+        let cells = sources.iter().map(|source| source.column(column));
         let cells: Vec<_> = cells.collect::<EngineResult<_>>()?;
         let gathered = ColumnData::gather(column.sql_type, &cells, &order)?;
         columns.push((column.id, column.sql_type, gathered));
     }
-    let bounds = sources.iter().map(Piece::bounds);
+    let bounds = sources.iter().map(RowSource::bounds);
     Ok(Run {
-        rows: order.iter().map(|stretch| stretch.len).sum(),
+        rows: order.iter().map(|range| range.len).sum(),
         columns,
         bounds: bounds.fold((i64::MAX, i64::MIN), |a, b| (a.0.min(b.0), a.1.max(b.1))),
-        last_lsn: sources.iter().map(Piece::lsn).max().unwrap_or(0),
+        last_lsn: sources.iter().map(RowSource::lsn).max().unwrap_or(0),
         upsert: None,
     })
 }
@@ -243,12 +244,12 @@ fn merge_runs(
     second: &Arc<Run>,
     timestamp: Option<&ColumnSchema>,
 ) -> EngineResult<Run> {
-    let whole = |source, rows| Stretch { source, start: 0, len: rows };
+    let whole = |source, rows| SourceRange { source, start: 0, len: rows };
     let (end, start) = (first.bounds.1, second.bounds.0);
     let in_order = end < start || (end == start && second.upsert.is_none());
     let order = match timestamp {
         Some(timestamp) if !in_order => {
-            let pieces = [first, second].map(|run| Piece::Run(Arc::clone(run)));
+            let pieces = [first, second].map(|run| RowSource::Run(Arc::clone(run)));
             let (a, b) = (pieces[0].timestamps(timestamp)?, pieces[1].timestamps(timestamp)?);
             order_of(&pieces, &[&a, &b])?
         }
@@ -271,7 +272,7 @@ fn merge_runs(
         columns.push((*id, *sql_type, ColumnData::gather(*sql_type, &[a?, b?], &order)?));
     }
     Ok(Run {
-        rows: order.iter().map(|stretch| stretch.len).sum(),
+        rows: order.iter().map(|range| range.len).sum(),
         columns,
         bounds: (first.bounds.0.min(second.bounds.0), first.bounds.1.max(second.bounds.1)),
         last_lsn: second.last_lsn,
@@ -281,17 +282,17 @@ fn merge_runs(
 
 /// Splits overlapping runs and segments into fragments in time order. `pieces` are in arrival
 /// order, which decides among equal timestamps.
-fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec<Fragment>> {
+fn in_time_order(pieces: &[RowSource], timestamp: &ColumnSchema) -> EngineResult<Vec<Fragment>> {
     let mut fragments = Vec::with_capacity(pieces.len());
     for mut cluster in clusters(pieces) {
         if let [single] = cluster[..]
             && pieces[single].dead().is_none()
         {
-            fragments.push(Fragment::whole(pieces[single].clone()));
+            fragments.push(Fragment::of_source(pieces[single].clone()));
             continue;
         }
         cluster.sort_unstable();
-        let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
+        let sources: Vec<RowSource> = cluster.iter().map(|&index| pieces[index].clone()).collect();
         merge_cluster(&sources, timestamp, &mut fragments)?;
     }
     Ok(fragments)
@@ -300,15 +301,15 @@ fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec
 /// Groups runs and segments that overlap in time; the groups are in time order. Two of them that
 /// only share a boundary timestamp overlap in two cases: the one that must be second arrived first,
 /// or it may replace rows of the other one.
-pub(crate) fn clusters(pieces: &[Piece]) -> Vec<Vec<usize>> {
-    let mut by_time: Vec<usize> = (0..pieces.len()).collect();
-    by_time.sort_by_key(|&index| (pieces[index].bounds(), index));
+pub(crate) fn clusters(sources: &[RowSource]) -> Vec<Vec<usize>> {
+    let mut by_time: Vec<usize> = (0..sources.len()).collect();
+    by_time.sort_by_key(|&index| (sources[index].bounds(), index));
     let mut clusters: Vec<(i64, Vec<usize>)> = Vec::new();
     for index in by_time {
-        let (min, max) = pieces[index].bounds();
+        let (min, max) = sources[index].bounds();
         let (mut end, mut members) = (max, vec![index]);
         while let Some((last_end, last)) = clusters.last() {
-            let meet = || pieces[index].upsert().is_some() || last.iter().any(|&o| o > index);
+            let meet = || sources[index].upsert().is_some() || last.iter().any(|&o| o > index);
             if min > *last_end || (min == *last_end && !meet()) {
                 break;
             }
@@ -322,16 +323,16 @@ pub(crate) fn clusters(pieces: &[Piece]) -> Vec<Vec<usize>> {
 }
 
 fn merge_cluster(
-    sources: &[Piece],
+    sources: &[RowSource],
     timestamp: &ColumnSchema,
     fragments: &mut Vec<Fragment>,
 ) -> EngineResult<()> {
     let times: Vec<_> =
-        sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
+        sources.iter().map(|source| source.timestamps(timestamp)).collect::<Result<_, _>>()?;
     let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
-    let bounds = |stretches: &[Stretch]| {
-        let first = stretches.first().map_or(0, |s| slices[s.source][s.start]);
-        let last = stretches.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
+    let bounds = |ranges: &[SourceRange]| {
+        let first = ranges.first().map_or(0, |s| slices[s.source][s.start]);
+        let last = ranges.last().map_or(0, |s| slices[s.source][s.start + s.len - 1]);
         (first, last)
     };
     add_fragments(sources, order_of(sources, &slices)?, &bounds, fragments);
@@ -339,14 +340,14 @@ fn merge_cluster(
 }
 
 /// Returns the fragments of a table without a designated timestamp.
-fn in_order_of_arrival(pieces: Vec<Piece>) -> Vec<Fragment> {
+fn in_order_of_arrival(pieces: Vec<RowSource>) -> Vec<Fragment> {
     let mut fragments = Vec::with_capacity(pieces.len());
     for piece in pieces {
         if piece.dead().is_none() {
-            fragments.push(Fragment::whole(piece));
+            fragments.push(Fragment::of_source(piece));
             continue;
         }
-        let whole = vec![Stretch { source: 0, start: 0, len: piece.rows() }];
+        let whole = vec![SourceRange { source: 0, start: 0, len: piece.rows() }];
         let sources = [piece];
         add_fragments(&sources, living(whole, &sources), &|_| (0, 0), &mut fragments);
     }
@@ -355,32 +356,32 @@ fn in_order_of_arrival(pieces: Vec<Piece>) -> Vec<Fragment> {
 
 /// Adds fragments for a row order. Long ranges are read in place; short ranges are copied together.
 fn add_fragments(
-    sources: &[Piece],
-    order: Vec<Stretch>,
-    bounds: &dyn Fn(&[Stretch]) -> (i64, i64),
+    sources: &[RowSource],
+    order: Vec<SourceRange>,
+    bounds: &dyn Fn(&[SourceRange]) -> (i64, i64),
     fragments: &mut Vec<Fragment>,
 ) {
-    let mut short: Vec<Stretch> = Vec::new();
+    let mut short: Vec<SourceRange> = Vec::new();
     let mut short_rows = 0;
-    let copy = |short: &mut Vec<Stretch>, fragments: &mut Vec<Fragment>| {
+    let copy = |short: &mut Vec<SourceRange>, fragments: &mut Vec<Fragment>| {
         if !short.is_empty() {
             let order = std::mem::take(short);
             let merged = Merged::new(sources.to_vec(), order.clone(), bounds(&order));
-            fragments.push(Fragment::whole(Piece::Merged(Arc::new(merged))));
+            fragments.push(Fragment::of_source(RowSource::Merged(Arc::new(merged))));
         }
     };
-    for stretch in order {
-        if stretch.len >= READ_IN_PLACE_ROWS {
+    for range in order {
+        if range.len >= READ_IN_PLACE_ROWS {
             copy(&mut short, fragments);
             short_rows = 0;
             fragments.push(Fragment {
-                piece: sources[stretch.source].clone(),
-                rows: stretch.start..stretch.start + stretch.len,
-                bounds: bounds(&[stretch]),
+                source: sources[range.source].clone(),
+                rows: range.start..range.start + range.len,
+                bounds: bounds(&[range]),
             });
         } else {
-            short_rows += stretch.len;
-            short.push(stretch);
+            short_rows += range.len;
+            short.push(range);
             if short_rows >= MERGED_ROWS {
                 copy(&mut short, fragments);
                 short_rows = 0;

@@ -14,7 +14,7 @@ use crate::mutation::change::CommitReceipt;
 use crate::mutation::prepare::{Prepared, Rows, existing, in_time_order, sorted_rows};
 use crate::snapshot::Snapshot;
 use crate::state::apply::apply;
-use crate::state::context::{ApplyContext, Owed};
+use crate::state::context::{ApplyContext, PendingRewrites};
 use crate::state::resolve::resolve;
 use crate::storage::Storage;
 use crate::table::schema::{TableId, TableSchema};
@@ -111,7 +111,7 @@ impl Storage {
                 run_rows: self.options().run_rows,
                 removed: &mut Vec::new(),
                 unsynced: &mut Vec::new(),
-                owed: &mut Owed::default(),
+                pending_rewrites: &mut PendingRewrites::default(),
                 steps: &mut Vec::new(),
             };
             apply(&mut shown, &op, &mut context)?;

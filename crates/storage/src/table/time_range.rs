@@ -56,10 +56,10 @@ impl TimeRange {
     #[must_use]
     pub fn difference(ranges: &[Self], without: &[Self]) -> Vec<Self> {
         let mut left = Vec::new();
-        let mut gone = without;
+        let mut removed = without;
         for range in ranges {
             let mut lo = range.lo;
-            while let [one, later @ ..] = gone {
+            while let [one, later @ ..] = removed {
                 if one.lo >= range.hi {
                     break;
                 }
@@ -71,7 +71,7 @@ impl TimeRange {
                     // The removed range may extend into the next range.
                     break;
                 }
-                gone = later;
+                removed = later;
             }
             if lo < range.hi {
                 left.push(Self { lo, hi: range.hi });
@@ -109,19 +109,19 @@ mod tests {
             };
             let ((given, some), (_, others)) = (list(), list());
             let both = TimeRange::intersection(&some, &others);
-            let alone = TimeRange::difference(&some, &others);
+            let difference = TimeRange::difference(&some, &others);
             let outside = TimeRange::difference(&[TimeRange::EVER], &some);
-            for ranges in [&some, &both, &alone, &outside] {
+            for ranges in [&some, &both, &difference, &outside] {
                 assert!(ranges.iter().all(|range| range.lo < range.hi));
             }
             for ranges in [&some, &both, &outside] {
                 assert!(ranges.windows(2).all(|pair| pair[0].hi < pair[1].lo), "{ranges:?}");
             }
-            assert!(alone.windows(2).all(|pair| pair[0].hi <= pair[1].lo), "{alone:?}");
+            assert!(difference.windows(2).all(|pair| pair[0].hi <= pair[1].lo), "{difference:?}");
             for at in -1..75 {
                 assert_eq!(covers(&some, at), covers(&given, at));
                 assert_eq!(covers(&both, at), covers(&some, at) && covers(&others, at));
-                assert_eq!(covers(&alone, at), covers(&some, at) && !covers(&others, at));
+                assert_eq!(covers(&difference, at), covers(&some, at) && !covers(&others, at));
                 assert_eq!(covers(&outside, at), !covers(&some, at));
             }
         }

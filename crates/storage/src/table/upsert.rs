@@ -15,7 +15,7 @@ use tidemark_types::key::key_values;
 use tidemark_types::{EngineError, EngineResult};
 
 use crate::segment::column::ColumnData;
-use crate::table::merge::{Stretch, merge_order};
+use crate::table::merge::{SourceRange, merge_order};
 use crate::table::schema::{ColumnSchema, TableSchema};
 
 /// Maximum number of rows with equal timestamps that are compared together. It is exceeded if a
@@ -81,8 +81,8 @@ pub(crate) fn last_of_each(
     let columns: Vec<&ArrayRef> = positions.map(|(index, _)| &columns[index]).collect();
     let tied: Vec<u32> = ties.iter().flat_map(|tie| &order[tie.clone()]).copied().collect();
     let tied = UInt32Array::from(tied);
-    let taken = columns.iter().map(|column| arrow::compute::take(column, &tied, None));
-    let encoded = [encode(&taken.collect::<Result<Vec<_>, _>>().map_err(internal)?)?];
+    let copied = columns.iter().map(|column| arrow::compute::take(column, &tied, None));
+    let encoded = [encode(&copied.collect::<Result<Vec<_>, _>>().map_err(internal)?)?];
     let mut dead = vec![false; order.len()];
     let mut base = 0;
     for tie in ties {
@@ -102,7 +102,7 @@ pub(crate) fn last_of_each(
 pub(crate) fn upsert_order(
     sources: &[Source<'_>],
     column: &dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
-) -> EngineResult<Vec<Stretch>> {
+) -> EngineResult<Vec<SourceRange>> {
     let times: Vec<&[i64]> = sources.iter().map(|source| source.times).collect();
     let order = merge_order(&times);
     if sources.iter().skip(1).all(|source| source.upsert.is_none()) {
@@ -123,13 +123,13 @@ pub(crate) fn upsert_order(
         column,
         sets,
         set_of,
-        rest: Vec::new(),
+        unresolved: Vec::new(),
         out: Vec::new(),
     };
     let mut tied_rows = 0;
     for item in cut_ties(order, &times) {
-        tied_rows += if let Item::Tie(parts) = &item { rows_of(parts) } else { 0 };
-        resolver.rest.push(item);
+        tied_rows += if let Item::Tie(ranges) = &item { rows_of(ranges) } else { 0 };
+        resolver.unresolved.push(item);
         if tied_rows >= COMPARED_ROWS {
             resolver.resolve()?;
             tied_rows = 0;
@@ -143,40 +143,40 @@ pub(crate) fn upsert_order(
 #[derive(Debug)]
 enum Item {
     /// Rows whose timestamps occur in no other source.
-    Free(Stretch),
+    Free(SourceRange),
     /// Rows of several sources with the same timestamp, in arrival order.
-    Tie(Vec<Stretch>),
+    Tie(Vec<SourceRange>),
 }
 
-fn rows_of(stretches: &[Stretch]) -> usize {
-    stretches.iter().map(|stretch| stretch.len).sum()
+fn rows_of(ranges: &[SourceRange]) -> usize {
+    ranges.iter().map(|range| range.len).sum()
 }
 
 /// Splits a merged order where several sources share a timestamp.
-fn cut_ties(order: Vec<Stretch>, times: &[&[i64]]) -> Vec<Item> {
-    let rows = |s: &Stretch| &times[s.source][s.start..s.start + s.len];
+fn cut_ties(order: Vec<SourceRange>, times: &[&[i64]]) -> Vec<Item> {
+    let rows = |s: &SourceRange| &times[s.source][s.start..s.start + s.len];
     let mut items = Vec::new();
     let mut rest = order.into_iter().peekable();
     let mut current = rest.next();
-    while let Some(stretch) = current.take() {
-        let at = times[stretch.source][stretch.start + stretch.len - 1];
+    while let Some(range) = current.take() {
+        let at = times[range.source][range.start + range.len - 1];
         if rest.peek().is_none_or(|next| rows(next)[0] != at) {
-            items.push(Item::Free(stretch));
+            items.push(Item::Free(range));
             current = rest.next();
             continue;
         }
-        let free = rows(&stretch).partition_point(|&ts| ts < at);
+        let free = rows(&range).partition_point(|&ts| ts < at);
         if free > 0 {
-            items.push(Item::Free(Stretch { len: free, ..stretch }));
+            items.push(Item::Free(SourceRange { len: free, ..range }));
         }
-        let (start, len) = (stretch.start + free, stretch.len - free);
-        let mut tie = vec![Stretch { start, len, ..stretch }];
+        let (start, len) = (range.start + free, range.len - free);
+        let mut tie = vec![SourceRange { start, len, ..range }];
         while let Some(next) = rest.next_if(|next| rows(next)[0] == at) {
             let tied = rows(&next).partition_point(|&ts| ts == at);
-            tie.push(Stretch { len: tied, ..next });
+            tie.push(SourceRange { len: tied, ..next });
             if tied < next.len {
                 let (start, len) = (next.start + tied, next.len - tied);
-                current = Some(Stretch { start, len, ..next });
+                current = Some(SourceRange { start, len, ..next });
                 break;
             }
         }
@@ -197,18 +197,18 @@ struct Resolver<'a> {
     /// Set of each source.
     set_of: Vec<Option<usize>>,
     /// Items that are not resolved yet.
-    rest: Vec<Item>,
-    out: Vec<Stretch>,
+    unresolved: Vec<Item>,
+    out: Vec<SourceRange>,
 }
 
 impl Resolver<'_> {
     fn resolve(&mut self) -> EngineResult<()> {
-        let items = std::mem::take(&mut self.rest);
+        let items = std::mem::take(&mut self.unresolved);
         let ties = items.iter().filter_map(|item| match item {
-            Item::Tie(parts) => Some(parts.iter().copied()),
+            Item::Tie(ranges) => Some(ranges.iter().copied()),
             Item::Free(_) => None,
         });
-        let tied: Vec<Stretch> = ties.flatten().collect();
+        let tied: Vec<SourceRange> = ties.flatten().collect();
         // If there are no ties, no key is read.
         let sets = if tied.is_empty() { &[] } else { &self.sets[..] };
         let encoded = sets.iter().map(|keys| self.encode(keys, &tied));
@@ -216,10 +216,10 @@ impl Resolver<'_> {
         let mut base = 0;
         for item in items {
             match item {
-                Item::Free(stretch) => push(&mut self.out, stretch),
-                Item::Tie(parts) => {
-                    self.resolve_tie(&parts, base, &encoded);
-                    base += rows_of(&parts);
+                Item::Free(range) => push(&mut self.out, range),
+                Item::Tie(ranges) => {
+                    self.resolve_tie(&ranges, base, &encoded);
+                    base += rows_of(&ranges);
                 }
             }
         }
@@ -227,27 +227,27 @@ impl Resolver<'_> {
     }
 
     /// Rows of the tie start at `base` in `encoded`.
-    fn resolve_tie(&mut self, parts: &[Stretch], base: usize, encoded: &[Option<Rows>]) {
-        let mut dead = vec![false; rows_of(parts)];
+    fn resolve_tie(&mut self, ranges: &[SourceRange], base: usize, encoded: &[Option<Rows>]) {
+        let mut dead = vec![false; rows_of(ranges)];
         let mut seen = Seen::of(encoded);
         let mut end = dead.len();
-        for part in parts.iter().rev() {
-            for row in (end - part.len..end).rev() {
-                dead[row] = seen.meets(base + row, self.set_of[part.source]);
+        for range in ranges.iter().rev() {
+            for row in (end - range.len..end).rev() {
+                dead[row] = seen.meets(base + row, self.set_of[range.source]);
             }
-            end -= part.len;
+            end -= range.len;
         }
         let mut dead = dead.into_iter();
-        for part in parts {
-            for start in part.start..part.start + part.len {
+        for range in ranges {
+            for start in range.start..range.start + range.len {
                 if !dead.next().unwrap_or(false) {
-                    push(&mut self.out, Stretch { start, len: 1, ..*part });
+                    push(&mut self.out, SourceRange { start, len: 1, ..*range });
                 }
             }
         }
     }
 
-    fn encode(&self, keys: &UpsertKeys, tied: &[Stretch]) -> EngineResult<Option<Rows>> {
+    fn encode(&self, keys: &UpsertKeys, tied: &[SourceRange]) -> EngineResult<Option<Rows>> {
         let columns = keys.columns.iter().map(|key| {
             let sources = (0..self.sources).map(|source| (self.column)(source, key));
             let sources: Vec<ColumnData> = sources.collect::<EngineResult<_>>()?;
@@ -258,12 +258,12 @@ impl Resolver<'_> {
 }
 
 /// Appends a range, or extends the last one.
-fn push(order: &mut Vec<Stretch>, stretch: Stretch) {
+fn push(order: &mut Vec<SourceRange>, range: SourceRange) {
     match order.last_mut() {
-        Some(last) if last.source == stretch.source && last.start + last.len == stretch.start => {
-            last.len += stretch.len;
+        Some(last) if last.source == range.source && last.start + last.len == range.start => {
+            last.len += range.len;
         }
-        _ => order.push(stretch),
+        _ => order.push(range),
     }
 }
 

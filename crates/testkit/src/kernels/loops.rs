@@ -3,7 +3,8 @@
 use tidemark_kernels as kernel;
 use tidemark_kernels::{
     Case, Cursor, EqualCursor, EqualPairs, GreatestDouble, GroupSink, Moments, NO_MATCH,
-    NumberTable, Pick, Ranges, Reach, RightChunk, Rows, Spread, Stretch, SumOfDoubles, Validity,
+    NumberTable, Pick, Ranges, Reach, RightChunk, Rows, SourceRange, Spread, SumOfDoubles,
+    Validity,
 };
 
 use super::entry::{Data, Entry, KEYS, ROWS};
@@ -33,13 +34,13 @@ fn texts(data: &Data) -> Vec<Entry> {
             cased.iter().map(|&view| kernel::recase_view(view, Case::Lower, 7)).collect()
         }),
         Entry::new("pieces of texts", ROWS, move || -> Vec<u128> {
-            long.iter().map(|&view| kernel::view_piece(view, &body, 1, 5)).collect()
+            long.iter().map(|&view| kernel::subview(view, &body, 1, 5)).collect()
         }),
         Entry::new("texts put together in views", ROWS, move || {
-            let mut made = vec![0; ROWS];
-            kernel::append_views(&mut made, |row| short[row]);
-            kernel::append_views(&mut made, |row| short[row]);
-            made
+            let mut created = vec![0; ROWS];
+            kernel::append_views(&mut created, |row| short[row]);
+            kernel::append_views(&mut created, |row| short[row]);
+            created
         }),
     ]
 }
@@ -55,18 +56,18 @@ fn slices(data: &Data) -> Vec<Entry> {
     let (floats, within) = (prices.clone(), numbers.clone());
     let passes: Vec<bool> = (0..KEYS).map(|key| key % 3 == 0).collect();
     let words: Vec<u64> = codes.chunks(64).map(|codes| bits(codes, |code| code % 2 == 0)).collect();
-    let (kept, chosen) = (prices.clone(), (prices.clone(), words.clone()));
-    let least = prices.clone();
+    let (retained, chosen) = (prices.clone(), (prices.clone(), words.clone()));
+    let min = prices.clone();
     let greatest = numbers.clone();
     let filtered = prices.clone();
     let (sampled, buckets) = (prices.clone(), times);
-    let stretches: Vec<Stretch> =
-        (0..ROWS / 8).map(|at| Stretch { source: at % 2, start: at * 4, len: 8 }).collect();
+    let ranges: Vec<SourceRange> =
+        (0..ROWS / 8).map(|at| SourceRange { source: at % 2, start: at * 4, len: 8 }).collect();
     let sources = [prices.clone(), prices];
     vec![
         Entry::new("sum of doubles", ROWS, move || kernel::sum_float(&floats)),
         Entry::new("sum of integers", ROWS, move || kernel::sum_integer(&numbers)),
-        Entry::new("least double", ROWS, move || kernel::minimum(&least)),
+        Entry::new("least double", ROWS, move || kernel::minimum(&min)),
         Entry::new("greatest integer", ROWS, move || kernel::maximum(&greatest)),
         Entry::new("comparison of doubles", ROWS, move || {
             kernel::matching(&filtered, |v| v > 50_000.0)
@@ -75,7 +76,7 @@ fn slices(data: &Data) -> Vec<Entry> {
             kernel::matching(&within, |v| (1_000..=50_000).contains(&v))
         }),
         Entry::new("keys that pass", ROWS, move || kernel::matching_keys(&codes, &passes)),
-        Entry::new("rows that are kept", ROWS, move || kernel::compact(&kept, &words)),
+        Entry::new("rows that are kept", ROWS, move || kernel::compact(&retained, &words)),
         Entry::new("values of two columns", ROWS, move || {
             kernel::choose(&chosen.1, &chosen.0, &chosen.0)
         }),
@@ -94,7 +95,7 @@ fn slices(data: &Data) -> Vec<Entry> {
             sum
         }),
         Entry::new("copies of short stretches", ROWS, move || {
-            kernel::gather(&[&sources[0], &sources[1]], &stretches)
+            kernel::gather(&[&sources[0], &sources[1]], &ranges)
         }),
     ]
 }
@@ -143,9 +144,9 @@ fn groups(data: &Data) -> Vec<Entry> {
         by(data, "last by group", 0.0, kernel::last_by),
         by(data, "distances from the mean by group", Moments::default(), kernel::moments_by),
         Entry::new("groups of numbers", ROWS, move || {
-            let (mut places, mut new_rows) = (vec![], vec![]);
-            NumberTable::new(7).assign(&numbers, None, &mut places, &mut new_rows);
-            places
+            let (mut key_numbers, mut new_rows) = (vec![], vec![]);
+            NumberTable::new(7).assign(&numbers, None, &mut key_numbers, &mut new_rows);
+            key_numbers
         }),
         Entry::new("last row of each code", ROWS, move || {
             // The last key never occurs, so the loop must visit all rows.

@@ -64,10 +64,10 @@ fn lines(data: &Data) -> Entry {
         precision: LinePrecision::Nanos,
         create_tables: true,
         create_columns: true,
-        most_columns: 4096,
-        most_line_bytes: MAX_LINE_BYTES,
-        most_held_bytes: 1 << 30,
-        goes_on: false,
+        max_columns: 4096,
+        max_line_bytes: MAX_LINE_BYTES,
+        max_pending_bytes: 1 << 30,
+        is_continued: false,
     };
     Entry::new("lines read", ROWS, move || {
         let mut reader = LineReader::new(options);
@@ -95,7 +95,7 @@ fn csv(data: &Data) -> Entry {
         atomicity: CsvAtomicity::Abort,
         skip_extra_values: false,
         line_fields: fields().len(),
-        most_line_bytes: MAX_LINE_BYTES,
+        max_line_bytes: MAX_LINE_BYTES,
         target: fields(),
         timestamp: Some(0),
     };

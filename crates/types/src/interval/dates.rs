@@ -1,7 +1,7 @@
 //! The dates of an interval string, in all forms: every precision, ISO weeks, variables with
 //! arithmetic, ranges.
 
-use super::span::{Kind, Result, Span, bad_date, fail, out_of_range, room_for, shown};
+use super::span::{Kind, Result, Span, bad_date, check_count, fail, out_of_range, shown};
 use super::split::time_of_variable;
 use crate::calendar::{CivilDate, MICROS_PER_DAY};
 use crate::duration::{add, fixed_nanos};
@@ -57,7 +57,7 @@ impl Clock {
         let has_time = text.len() > 10;
         // A time with an offset, or in the format that drivers send, is a single timestamp.
         if parsed.zoned || has_time && text.as_bytes()[10] == b' ' {
-            let span = Span::new(lo, lo + 1, Kind::Instants);
+            let span = Span::new(lo, lo + 1, Kind::Timestamps);
             return Ok(Span { zoned: parsed.zoned, ..span });
         }
         debug_assert!(!matches!(parsed.granularity, Granularity::Nanos(0)));
@@ -136,7 +136,7 @@ impl Clock {
         };
         let lo = self.arithmetic(start, moves.trim(), text)?;
         let is_day = !name.eq_ignore_ascii_case("$now") && self.day_of(lo) == lo;
-        let (length, kind) = if is_day { (day, Kind::Days) } else { (1, Kind::Instants) };
+        let (length, kind) = if is_day { (day, Kind::Days) } else { (1, Kind::Timestamps) };
         let Some(hi) = lo.checked_add(length) else { return out_of_range(text) };
         let span = Span::new(lo, hi, kind);
         match time {
@@ -216,7 +216,7 @@ impl Clock {
         let end =
             |text: &str| if text.starts_with('$') { self.variable(text) } else { self.date(text) };
         let (first, last) = (end(low)?, end(high_date)?);
-        if first.kind == Kind::Instants && last.kind == Kind::Instants {
+        if first.kind == Kind::Timestamps && last.kind == Kind::Timestamps {
             let between = Span { hi: last.hi, bounded: true, ..first };
             return Ok(if first.lo <= last.lo { vec![between] } else { Vec::new() });
         }
@@ -226,15 +226,16 @@ impl Clock {
         }
         let day = self.unit.per_day();
         let count = if from > to { 0 } else { (to - from) / day + 1 };
-        room_for(count as usize)?;
+        check_count(count as usize)?;
         // A range that ends at a business day contains only business days.
         let business = high_date.to_ascii_lowercase().contains("bd");
         let lengths = (0..count).map(|index| from + index * day);
         let days = lengths.map(|lo| Span::new(lo, lo + day, Kind::Days));
-        let kept = days.filter(|span| !business || (span.lo.div_euclid(day) + 3).rem_euclid(7) < 5);
+        let selected =
+            days.filter(|span| !business || (span.lo.div_euclid(day) + 3).rem_euclid(7) < 5);
         match time {
-            Some(time) => kept.map(|span| self.at_time(span, time, &text)).collect(),
-            None => Ok(kept.collect()),
+            Some(time) => selected.map(|span| self.at_time(span, time, &text)).collect(),
+            None => Ok(selected.collect()),
         }
     }
 }

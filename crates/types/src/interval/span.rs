@@ -4,7 +4,7 @@ use crate::timestamp::TimestampUnit;
 
 /// Maximum number of intervals, and of strings expanded from brackets, so that a short string
 /// cannot exhaust the memory.
-const MOST: usize = 100_000;
+const MAX_INTERVALS: usize = 100_000;
 
 /// Maximum length of an interval string in bytes.
 const MAX_BYTES: usize = 4 << 20;
@@ -53,7 +53,7 @@ pub(super) enum Kind {
     /// A time range within a day.
     Time,
     /// A timestamp, or the interval between two timestamps. No time of day can be added.
-    Instants,
+    Timestamps,
 }
 
 /// A half-open interval in the column's unit.
@@ -99,7 +99,7 @@ impl Budget {
             let bytes = text.len();
             return fail(format!("interval is too long [bytes={bytes}, limit={MAX_BYTES}]"));
         }
-        Ok(Self { texts: MOST, bytes: MAX_EXPANDED_BYTES, intervals: MOST })
+        Ok(Self { texts: MAX_INTERVALS, bytes: MAX_EXPANDED_BYTES, intervals: MAX_INTERVALS })
     }
 
     /// Reserves `count` strings with `bytes` bytes in total.
@@ -126,10 +126,10 @@ impl Budget {
 }
 
 /// Fails if no further interval is allowed after `count` intervals.
-pub(super) fn room_for(count: usize) -> Result<()> {
-    if count < MOST { Ok(()) } else { too_many() }
+pub(super) fn check_count(count: usize) -> Result<()> {
+    if count < MAX_INTERVALS { Ok(()) } else { too_many() }
 }
 
 fn too_many<T>() -> Result<T> {
-    fail(format!("too many intervals [limit={MOST}]"))
+    fail(format!("too many intervals [limit={MAX_INTERVALS}]"))
 }

@@ -1,6 +1,6 @@
 //! Splits an interval string: finds suffixes outside brackets, splits lists and expands brackets.
 
-use super::span::{Budget, Result, fail, room_for, shown};
+use super::span::{Budget, Result, check_count, fail, shown};
 
 /// Maximum number of brackets. It exceeds the number of fields in a date.
 const MAX_BRACKETS: usize = 16;
@@ -112,31 +112,31 @@ pub(super) fn time_of_variable(text: &str) -> Option<usize> {
 }
 
 /// A section of a string: the text before a bracket, and the alternatives in the bracket.
-struct Piece<'a> {
+struct Section<'a> {
     head: &'a str,
     choices: Vec<String>,
 }
 
 /// Expands every bracket: returns all combinations of the alternatives.
 fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
-    let mut pieces = Vec::new();
+    let mut sections = Vec::new();
     let (mut count, mut start) = (1_usize, 0);
     while let Some(length) = text[start..].find('[') {
         let open = start + length;
         let close = open + 1 + closing(&text[open + 1..])?;
         let choices = choices(&text[..open], &text[open + 1..close])?;
         count = count.saturating_mul(choices.len());
-        pieces.push(Piece { head: &text[start..open], choices });
-        if pieces.len() > MAX_BRACKETS {
+        sections.push(Section { head: &text[start..open], choices });
+        if sections.len() > MAX_BRACKETS {
             let text = shown(text);
             return fail(format!("too many brackets [limit={MAX_BRACKETS}]: {text}"));
         }
         start = close + 1;
     }
     // A bracket is usually longer than each of its alternatives.
-    budget.take_texts(count, count.saturating_mul(text.len() + pieces.len()))?;
+    budget.take_texts(count, count.saturating_mul(text.len() + sections.len()))?;
     let mut found = vec![String::with_capacity(text.len())];
-    for Piece { head, choices } in pieces {
+    for Section { head, choices } in sections {
         if let [choice] = choices.as_slice() {
             for text in &mut found {
                 text.extend([head, choice]);
@@ -160,7 +160,7 @@ fn choices(head: &str, list: &str) -> Result<Vec<String>> {
     if list.trim().is_empty() {
         return fail("Empty bracket expansion");
     }
-    let width = width_behind(head);
+    let width = width_after(head);
     let mut found = Vec::new();
     let mut items = list.split(',').map(str::trim).peekable();
     while let Some(item) = items.next() {
@@ -169,7 +169,7 @@ fn choices(head: &str, list: &str) -> Result<Vec<String>> {
             break;
         }
         if item.contains(':') {
-            room_for(found.len())?;
+            check_count(found.len())?;
             found.push(item.to_owned());
         } else {
             numbers(item, width, &mut found)?;
@@ -180,7 +180,7 @@ fn choices(head: &str, list: &str) -> Result<Vec<String>> {
 
 /// Returns the width of the field after `head`. A weekday has one digit, and a fraction is not
 /// padded.
-fn width_behind(head: &str) -> usize {
+fn width_after(head: &str) -> usize {
     let is_week_day = head.ends_with('-') && head.trim_end_matches('-').contains("-W");
     if is_week_day || head.ends_with('.') { 1 } else { 2 }
 }
@@ -197,7 +197,7 @@ fn numbers(item: &str, width: usize, found: &mut Vec<String>) -> Result<()> {
     let (low, high) = match item.split_once("..") {
         Some((low, high)) => (number(low)?, number(high)?),
         None if width == 1 && number(item).is_ok() => {
-            room_for(found.len())?;
+            check_count(found.len())?;
             found.push(item.to_owned());
             return Ok(());
         }
@@ -206,7 +206,7 @@ fn numbers(item: &str, width: usize, found: &mut Vec<String>) -> Result<()> {
     if low > high {
         return fail(format!("Range must be ascending: {low}..{high}"));
     }
-    room_for(found.len().saturating_add((high - low) as usize))?;
+    check_count(found.len().saturating_add((high - low) as usize))?;
     found.extend((low..=high).map(|value| format!("{value:0width$}")));
     Ok(())
 }

@@ -12,7 +12,7 @@ const MAX_UNITS: usize = 64;
 /// A sequence of numbers with units, as in `12h30m`.
 #[derive(Debug, Default)]
 struct Duration {
-    parts: Vec<(i64, char)>,
+    components: Vec<(i64, char)>,
 }
 
 impl Duration {
@@ -23,7 +23,7 @@ impl Duration {
             Some(rest) if signed => (-1, rest),
             _ => (1, text),
         };
-        let mut parts = Vec::new();
+        let mut components = Vec::new();
         while let Some(first) = rest.chars().next() {
             let is_digit = |byte: &u8| byte.is_ascii_digit() || *byte == b'_';
             let digits = rest.bytes().take_while(is_digit).count();
@@ -39,34 +39,35 @@ impl Duration {
             if !is_unit(unit) {
                 return fail(format!("Invalid duration unit: {unit}"));
             }
-            if parts.len() == MAX_UNITS {
+            if components.len() == MAX_UNITS {
                 return fail(format!("too many units in a duration [limit={MAX_UNITS}]"));
             }
-            parts.push((sign * i64::from(number), plain(unit)));
+            components.push((sign * i64::from(number), plain(unit)));
             rest = &rest[digits + unit.len_utf8()..];
         }
-        Ok(Self { parts })
+        Ok(Self { components })
     }
 
-    fn after(&self, value: i64, unit: TimestampUnit, kept: fn(char) -> bool) -> Option<i64> {
-        let mut parts = self.parts.iter().filter(|(_, letter)| kept(*letter));
-        parts.try_fold(value, |value, &(number, letter)| match letter {
+    fn after(&self, value: i64, unit: TimestampUnit, is_included: fn(char) -> bool) -> Option<i64> {
+        let mut components = self.components.iter().filter(|(_, letter)| is_included(*letter));
+        components.try_fold(value, |value, &(number, letter)| match letter {
             'y' => add_years(value, number, unit),
             _ => add(value, letter, number, unit),
         })
     }
 
     fn times(&self, factor: i64) -> Option<Self> {
-        let part = |&(number, letter): &(i64, char)| Some((number.checked_mul(factor)?, letter));
-        Some(Self { parts: self.parts.iter().map(part).collect::<Option<_>>()? })
+        let component =
+            |&(number, letter): &(i64, char)| Some((number.checked_mul(factor)?, letter));
+        Some(Self { components: self.components.iter().map(component).collect::<Option<_>>()? })
     }
 
     fn is_negative(&self) -> bool {
-        self.parts.iter().any(|(number, _)| *number < 0)
+        self.components.iter().any(|(number, _)| *number < 0)
     }
 
     fn has_days(&self) -> bool {
-        self.parts.iter().any(|(_, letter)| is_civil(*letter))
+        self.components.iter().any(|(_, letter)| is_civil(*letter))
     }
 }
 
@@ -93,8 +94,8 @@ pub(super) struct Suffix {
 
 impl Suffix {
     pub(super) fn parse(text: &str, whole: &str) -> Result<Self> {
-        let parts: Vec<&str> = text.splitn(5, ';').collect();
-        match parts.as_slice() {
+        let components: Vec<&str> = text.splitn(5, ';').collect();
+        match components.as_slice() {
             [duration] => {
                 Ok(Self { duration: Duration::parse(duration, true)?, period: None, count: 1 })
             }
@@ -136,19 +137,19 @@ impl Suffix {
         let last = end.map(|end| if has_days { end - 1 } else { end });
         let base = last.map(|last| (first, last));
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
-        let places = (0..count).scan(base, move |place, index| {
+        let positions = (0..count).scan(base, move |position, index| {
             if let Some(period) = self.period.as_ref().filter(|_| index > 0) {
                 // Negative periods count from the first start, positive periods from the previous
                 // repetition.
                 let (from, times) =
-                    if period.is_negative() { (base, index as i64) } else { (*place, 1) };
+                    if period.is_negative() { (base, index as i64) } else { (*position, 1) };
                 let moved = |value| period.times(times)?.after(value, unit, |_| true);
-                *place = from.and_then(|(lo, last)| Some((moved(lo)?, moved(last)?)));
+                *position = from.and_then(|(lo, last)| Some((moved(lo)?, moved(last)?)));
             }
-            Some(*place)
+            Some(*position)
         });
-        places.map(move |place| {
-            let (lo, last) = place?;
+        positions.map(move |position| {
+            let (lo, last) = position?;
             Some(Readings { lo, days: last + i64::from(has_days) })
         })
     }
@@ -177,37 +178,37 @@ pub(super) struct Readings {
 /// A filter such as `#workday`, `#weekend` or `#Mon,Sat`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DayFilter {
-    kept: [bool; 7],
+    days: [bool; 7],
 }
 
 impl DayFilter {
     pub(super) fn parse(text: &str) -> Result<Self> {
         const NAMES: [&str; 7] =
             ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
-        let mut kept = [false; 7];
+        let mut selected = [false; 7];
         for name in text.split(',').map(str::trim) {
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
-                "workday" | "wd" => kept[..5].fill(true),
-                "weekend" => kept[5..].fill(true),
+                "workday" | "wd" => selected[..5].fill(true),
+                "weekend" => selected[5..].fill(true),
                 // A trailing comma is ignored.
-                "" if kept.contains(&true) => {}
+                "" if selected.contains(&true) => {}
                 "" => return fail("Empty day filter after '#'"),
                 _ => {
                     let known = |day: &&str| **day == lower || day[..3] == lower;
                     match NAMES.iter().position(known) {
-                        Some(day) => kept[day] = true,
+                        Some(day) => selected[day] = true,
                         None => return fail(format!("Invalid day name: {}", shown(name))),
                     }
                 }
             }
         }
-        Ok(Self { kept })
+        Ok(Self { days: selected })
     }
 
     /// Whether a local time is on one of the selected days.
-    pub(super) fn keeps(self, local: i64, unit: TimestampUnit) -> bool {
+    pub(super) fn includes(self, local: i64, unit: TimestampUnit) -> bool {
         let weekday = (local.div_euclid(unit.per_day()) + 3).rem_euclid(7);
-        self.kept[weekday as usize]
+        self.days[weekday as usize]
     }
 }

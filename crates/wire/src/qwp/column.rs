@@ -19,7 +19,7 @@ enum Layout {
     /// This many bytes per value.
     Fixed(usize),
     /// 64 bits per value, or encoded differences.
-    Instants,
+    Timestamps,
     /// IDs in the dictionary.
     Symbols,
     /// Offsets, then the bytes.
@@ -47,12 +47,12 @@ fn described(sql_type: SqlType) -> (u8, Layout) {
         SqlType::Float => (0x06, Layout::Fixed(4)),
         SqlType::Double => (0x07, Layout::Fixed(8)),
         SqlType::Symbol => (0x09, Layout::Symbols),
-        SqlType::Timestamp => (0x0a, Layout::Instants),
-        SqlType::Date => (0x0b, Layout::Instants),
+        SqlType::Timestamp => (0x0a, Layout::Timestamps),
+        SqlType::Date => (0x0b, Layout::Timestamps),
         SqlType::Uuid => (0x0c, Layout::Fixed(16)),
         SqlType::Long256 => (0x0d, Layout::Fixed(32)),
         SqlType::Geohash(bits) => (0x0e, Layout::Geohash(bits)),
-        SqlType::TimestampNs => (0x10, Layout::Instants),
+        SqlType::TimestampNs => (0x10, Layout::Timestamps),
         SqlType::DoubleArray(_) => (0x11, Layout::Arrays),
         SqlType::Decimal(0..=18, scale) => (0x13, Layout::Decimals { scale, width: 8 }),
         SqlType::Decimal(19..=38, scale) => (0x14, Layout::Decimals { scale, width: 16 }),
@@ -108,14 +108,14 @@ impl ColumnBuffer {
         match self.layout {
             Layout::Bits | Layout::Symbols => 1,
             Layout::Fixed(width) | Layout::Decimals { width, .. } => width,
-            Layout::Instants | Layout::Arrays => 8,
+            Layout::Timestamps | Layout::Arrays => 8,
             Layout::Bytes => 4,
             Layout::Geohash(bits) => usize::from(bits.div_ceil(8)),
         }
     }
 
     /// Bytes in memory so far.
-    pub(super) fn held(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let bitmap = if self.validity.is_some() { self.rows / 8 } else { 0 };
         self.values.len() + size_of::<u32>() * self.ends.len() + self.bits.len() / 8 + bitmap
     }
@@ -351,7 +351,7 @@ impl ColumnBuffer {
                 let bits = self.bits.finish();
                 out.extend_from_slice(&bits.values()[..self.rows.div_ceil(8)]);
             }
-            Layout::Instants => {
+            Layout::Timestamps => {
                 let at = out.len();
                 out.push(1);
                 if !gorilla::encode(&self.values, out) {

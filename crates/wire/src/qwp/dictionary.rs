@@ -42,7 +42,7 @@ impl Dictionary {
             let message = "the result has more than 4,294,967,295 distinct symbols";
             EngineError::new(ErrorCode::ResourceLimit, message)
         })?;
-        self.make_room(text.len())?;
+        self.reserve(text.len())?;
         self.texts.extend_from_slice(text.as_bytes());
         self.ends.push(self.texts.len());
         let (texts, ends, hasher) = (&self.texts, &self.ends, &self.hasher);
@@ -52,15 +52,15 @@ impl Dictionary {
     }
 
     /// Requests memory before any buffer doubles.
-    fn make_room(&mut self, bytes: usize) -> EngineResult<()> {
+    fn reserve(&mut self, bytes: usize) -> EngineResult<()> {
         if self.texts.capacity() - self.texts.len() < bytes {
-            account::room(2 * self.texts.len() + bytes)?;
+            account::check_allocation(2 * self.texts.len() + bytes)?;
         }
         if self.ends.len() == self.ends.capacity() {
-            account::room(2 * size_of::<usize>() * self.ends.len())?;
+            account::check_allocation(2 * size_of::<usize>() * self.ends.len())?;
         }
         if self.numbers.len() == self.numbers.capacity() {
-            account::room(2 * SLOT_BYTES * self.numbers.len())?;
+            account::check_allocation(2 * SLOT_BYTES * self.numbers.len())?;
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl KeyNumbers {
             std::ptr::addr_eq(std::sync::Arc::as_ptr(known), std::sync::Arc::as_ptr(values))
         });
         if !same {
-            account::room(size_of::<u32>() * values.len())?;
+            account::check_allocation(size_of::<u32>() * values.len())?;
             self.values = Some(ArrayRef::clone(values));
             self.numbers.clear();
             self.numbers.resize(values.len(), UNKNOWN);

@@ -53,7 +53,7 @@ pub(super) fn encode(values: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 fn differences(values: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let most = out.len() + values.len();
+    let max = out.len() + values.len();
     let (values, _) = values.as_chunks::<WIDTH>();
     let (first, second) = (i64::from_le_bytes(values[0]), i64::from_le_bytes(values[1]));
     out.extend_from_slice(values[..2].as_flattened());
@@ -68,11 +68,11 @@ fn differences(values: &[u8], out: &mut Vec<u8>) -> Option<()> {
             bits.push(0, 1);
         } else {
             let fits =
-                |(least, most, ..): &&(i64, i64, u64, u32, u32)| (*least..=*most).contains(&change);
+                |(min, max, ..): &&(i64, i64, u64, u32, u32)| (*min..=*max).contains(&change);
             let &(_, _, prefix, prefix_bits, number_bits) = BUCKETS.iter().find(fits)?;
             let number = change as u64 & ((1 << number_bits) - 1);
             bits.push(prefix | number << prefix_bits, prefix_bits + number_bits);
-            if bits.out.len() >= most {
+            if bits.out.len() >= max {
                 return None;
             }
         }

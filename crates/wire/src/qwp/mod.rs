@@ -87,9 +87,9 @@ impl QwpMessages {
 
     /// Number of rows that still fit in the open message, computed from the minimum row size; 0 if
     /// it is full.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn free_rows(&self) -> usize {
         let rows = self.options.max_rows.saturating_sub(self.rows);
-        let bytes = self.options.max_bytes.saturating_sub(self.held());
+        let bytes = self.options.max_bytes.saturating_sub(self.message_bytes());
         match bytes {
             0 if self.rows > 0 => 0,
             _ => rows.min((bytes / self.row_bytes.max(1)).max(1)),
@@ -97,18 +97,19 @@ impl QwpMessages {
     }
 
     /// Bytes of the open message.
-    fn held(&self) -> usize {
-        self.columns.iter().map(ColumnBuffer::held).sum::<usize>() + self.dictionary.new_bytes()
+    fn message_bytes(&self) -> usize {
+        self.columns.iter().map(ColumnBuffer::memory_bytes).sum::<usize>()
+            + self.dictionary.new_bytes()
     }
 
     /// Adds rows to the open message.
     pub(crate) fn encode(&mut self, batch: &RecordBatch) -> EngineResult<()> {
-        let before = self.held();
+        let before = self.message_bytes();
         for (buffer, column) in self.columns.iter_mut().zip(columns_of(&self.fields, batch)?) {
             buffer.push(&column, batch.num_rows(), &mut self.dictionary)?;
         }
         self.rows += batch.num_rows();
-        let added = self.held() - before;
+        let added = self.message_bytes() - before;
         if added > ROW_BYTES {
             let message =
                 format!("the row has {added} bytes: a QWP message holds at most {ROW_BYTES}");
@@ -133,10 +134,10 @@ impl QwpMessages {
         push_varint(out, self.sequence);
         let mut body = std::mem::take(&mut self.body);
         body.clear();
-        let held = self.held() + self.columns.len() * COLUMN_BYTES_GUESS;
-        account::room(2 * held)?;
+        let used = self.message_bytes() + self.columns.len() * COLUMN_BYTES_GUESS;
+        account::check_allocation(2 * used)?;
         if self.compressor.is_some() {
-            body.reserve(held);
+            body.reserve(used);
             self.write_body(&mut body, is_first)?;
             if self.compress(&body, out)? {
                 out[start] |= FLAG_ZSTD;
@@ -144,7 +145,7 @@ impl QwpMessages {
                 out.extend_from_slice(&body);
             }
         } else {
-            out.reserve(held);
+            out.reserve(used);
             self.write_body(out, is_first)?;
         }
         self.body = body;

@@ -148,15 +148,15 @@ fn an_empty_result_describes_its_columns() {
 fn messages_are_split_by_row_count_and_bytes() {
     let options = QwpOptions { max_rows: 10, max_bytes: 32, zstd_level: None };
     let mut messages = messages(&[SqlType::Long], options);
-    assert_eq!(messages.room(), 4);
+    assert_eq!(messages.free_rows(), 4);
     messages.encode(&batch(vec![Arc::new(Int64Array::from(vec![1, 2, 3, 4]))])).unwrap();
-    assert_eq!(messages.room(), 0);
+    assert_eq!(messages.free_rows(), 0);
     assert!(!closed(&mut messages).is_empty());
-    assert_eq!(messages.room(), 4);
+    assert_eq!(messages.free_rows(), 4);
     let wide = QwpOptions { max_rows: 10, max_bytes: 1, zstd_level: None };
-    assert_eq!(self::messages(&[SqlType::Long], wide).room(), 1, "at least one row");
+    assert_eq!(self::messages(&[SqlType::Long], wide).free_rows(), 1, "at least one row");
     let few = QwpOptions { max_rows: 3, ..PLAIN };
-    assert_eq!(self::messages(&[SqlType::Long], few).room(), 3);
+    assert_eq!(self::messages(&[SqlType::Long], few).free_rows(), 3);
 }
 
 #[test]

@@ -96,12 +96,12 @@ fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>, is_enumeration: 
     }
     let same = stored.filter(|stored| stored.name == *field.name());
     let known = same.and_then(|stored| SqlType::parse_text(&stored.type_name));
-    let known = known.filter(|sql_type| holds(field.data_type(), *sql_type));
+    let known = known.filter(|sql_type| is_readable_as(field.data_type(), *sql_type));
     Field::new(name, known.unwrap_or_else(|| nearest_type(field.data_type())))
 }
 
 /// Whether a file's column can be read as the SQL type named in the footer.
-fn holds(data_type: &DataType, sql_type: SqlType) -> bool {
+fn is_readable_as(data_type: &DataType, sql_type: SqlType) -> bool {
     let is_text = is_text(data_type);
     match sql_type {
         SqlType::Char

@@ -27,14 +27,14 @@ pub(super) struct Names {
 
 impl Names {
     /// Adds a column. If a name occurs several times, its first column is used.
-    pub(super) fn add(&mut self, name: &str, place: usize) {
-        self.exact.entry(name.to_owned()).or_insert(place);
-        self.folded.entry(identifier::fold(name)).or_insert(place);
+    pub(super) fn add(&mut self, name: &str, position: usize) {
+        self.exact.entry(name.to_owned()).or_insert(position);
+        self.folded.entry(identifier::fold(name)).or_insert(position);
     }
 
     /// Returns the column's position. An exact match takes precedence over a match that ignores
     /// case.
-    pub(super) fn place(&self, name: &str) -> Option<usize> {
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
         let exact = self.exact.get(name);
         exact.or_else(|| self.folded.get(&identifier::fold(name))).copied()
     }
@@ -72,8 +72,8 @@ impl ParquetFile {
         )?;
         let columns = columns::columns_of(&metadata);
         let mut names = Names::default();
-        for (place, column) in columns.iter().enumerate() {
-            names.add(&column.name, place);
+        for (position, column) in columns.iter().enumerate() {
+            names.add(&column.name, position);
         }
         Ok(Self { path, name, metadata: columns::in_views(metadata), columns, names })
     }
@@ -81,7 +81,7 @@ impl ParquetFile {
     /// Returns the column's position. An exact match takes precedence over a match that ignores
     /// case.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
-        self.names.place(name)
+        self.names.position(name)
     }
 
     /// Returns the leaf index of a column; `None` if the column is nested.

@@ -40,7 +40,7 @@ const UUID: u8 = 13;
 /// malformed. Accepts a file without a footer, because the Parquet reader reports that error.
 pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
     let Some(footer) = footer_of(file)? else { return Ok(()) };
-    match (Compact { rest: &footer }).depth() {
+    match (Compact { remaining: &footer }).depth() {
         None => Err(damaged(name)),
         Some(depth) if depth > MAX_DEPTH => {
             let message = format!(
@@ -69,7 +69,7 @@ fn footer_of(file: &mut File) -> EngineResult<Option<Vec<u8>>> {
     }
     let length = u32::from_le_bytes([a, b, c, d]);
     let Some(start) = end.checked_sub(u64::from(length)) else { return Ok(None) };
-    account::room(length as usize)?;
+    account::check_allocation(length as usize)?;
     let mut footer = vec![0; length as usize];
     Ok(read(file, start, &mut footer).map(|()| footer))
 }
@@ -84,18 +84,18 @@ pub(super) fn damaged(name: &str) -> EngineError {
 /// The unread bytes of a footer. Every method returns `None` if the bytes end too early or are
 /// malformed.
 struct Compact<'a> {
-    rest: &'a [u8],
+    remaining: &'a [u8],
 }
 
 impl Compact<'_> {
     fn byte(&mut self) -> Option<u8> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
+        let (first, rest) = self.remaining.split_first()?;
+        self.remaining = rest;
         Some(*first)
     }
 
-    fn leave(&mut self, bytes: u64) -> Option<()> {
-        self.rest = self.rest.get(usize::try_from(bytes).ok()?..)?;
+    fn skip_bytes(&mut self, bytes: u64) -> Option<()> {
+        self.remaining = self.remaining.get(usize::try_from(bytes).ok()?..)?;
         Some(())
     }
 
@@ -146,14 +146,14 @@ impl Compact<'_> {
         let nested = nested.checked_sub(1)?;
         match kind {
             TRUE | FALSE if !in_list => {}
-            TRUE | FALSE | BYTE => self.leave(1)?,
+            TRUE | FALSE | BYTE => self.skip_bytes(1)?,
             kind if INTEGERS.contains(&kind) => {
                 self.unsigned()?;
             }
-            DOUBLE => self.leave(8)?,
+            DOUBLE => self.skip_bytes(8)?,
             BYTES => {
                 let length = self.unsigned()?;
-                self.leave(length)?;
+                self.skip_bytes(length)?;
             }
             kind if LISTS.contains(&kind) => {
                 let (kind, count) = self.list()?;
@@ -176,7 +176,7 @@ impl Compact<'_> {
                     before = number;
                 }
             }
-            UUID => self.leave(16)?,
+            UUID => self.skip_bytes(16)?,
             _ => return None,
         }
         Some(())
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn nesting_depth_is_computed_up_to_the_limit() {
-        let depth = |footer: &[u8]| Compact { rest: footer }.depth();
+        let depth = |footer: &[u8]| Compact { remaining: footer }.depth();
         assert_eq!(depth(&nested(0)), Some(2));
         assert_eq!(depth(&nested(20)), Some(22));
         assert_eq!(depth(&nested(998)), Some(1_000));
@@ -276,19 +276,19 @@ mod tests {
     fn malformed_footers_have_no_nesting_depth() {
         let whole = nested(30);
         for end in 0..whole.len() {
-            assert_eq!(Compact { rest: &whole[..end] }.depth(), None, "{end}");
+            assert_eq!(Compact { remaining: &whole[..end] }.depth(), None, "{end}");
         }
         for at in 0..whole.len() {
             for byte in 0..=u8::MAX {
                 let mut changed = whole.clone();
                 changed[at] = byte;
                 // Must terminate for every input.
-                let _ = Compact { rest: &changed }.depth();
+                let _ = Compact { remaining: &changed }.depth();
             }
         }
         // Deeply nested lists, and a list that declares more values than it has bytes.
-        assert_eq!(Compact { rest: &[0x19].repeat(1_000_000) }.depth(), None);
+        assert_eq!(Compact { remaining: &[0x19].repeat(1_000_000) }.depth(), None);
         let endless = b"\x19\xf1\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
-        assert_eq!(Compact { rest: endless }.depth(), None);
+        assert_eq!(Compact { remaining: endless }.depth(), None);
     }
 }

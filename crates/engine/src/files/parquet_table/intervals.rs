@@ -64,7 +64,7 @@ pub(super) fn texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     let cells = array.as_fixed_size_binary_opt().ok_or_else(|| {
         EngineError::internal(format!("expected intervals, found {}", array.data_type()))
     })?;
-    account::room(cells.len() * TEXT_BYTES)?;
+    account::check_allocation(cells.len() * TEXT_BYTES)?;
     let mut texts = StringViewBuilder::with_capacity(cells.len());
     for cell in cells {
         let Some((parts, [])) = cell.map(|bytes| bytes.as_chunks::<4>()) else {

@@ -32,7 +32,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, ident
 
 use file::{Names, ParquetFile};
 use prune::{Bounds, Value, is_useful, may_pass};
-use scan::{ParquetScanExec, Piece, Source};
+use scan::{FileSelection, ParquetScanExec, Source};
 
 /// Maximum number of files per table.
 pub(crate) const MAX_FILES: usize = 10_000;
@@ -93,7 +93,12 @@ impl ParquetTable {
 
     /// Returns the row groups and columns to read from a file; `None` if pruning excludes all its
     /// row groups.
-    fn piece(&self, index: usize, wanted: &[usize], filters: &[Expr]) -> Option<Piece> {
+    fn selection(
+        &self,
+        index: usize,
+        columns: &[usize],
+        filters: &[Expr],
+    ) -> Option<FileSelection> {
         let file = &self.files[index];
         let of_path = |name: &str| {
             let at = self.columns[self.in_files..].iter().position(|one| one.name == name)?;
@@ -117,8 +122,8 @@ impl ParquetTable {
                 None => Source::Missing,
             },
         };
-        let sources = wanted.iter().map(source).collect();
-        Some(Piece { file: Arc::clone(file), row_groups, sources })
+        let sources = columns.iter().map(source).collect();
+        Some(FileSelection { file: Arc::clone(file), row_groups, sources })
     }
 }
 
@@ -130,7 +135,7 @@ fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
         check_stop()?;
         for column in &file.columns {
             // The first file may have duplicate names. A query that uses such a name gets an error.
-            let found = names.place(&column.name).filter(|_| !Arc::ptr_eq(file, &files[0]));
+            let found = names.position(&column.name).filter(|_| !Arc::ptr_eq(file, &files[0]));
             let Some(known) = found.and_then(|at| columns.get_mut(at)) else {
                 names.add(&column.name, columns.len());
                 columns.push(column.clone());
@@ -183,14 +188,15 @@ impl TableProvider for ParquetTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
-        let wanted = projection.cloned().unwrap_or_else(|| (0..self.columns.len()).collect());
-        let schema = Arc::new(self.schema.project(&wanted)?);
-        let types: Vec<SqlType> = wanted.iter().map(|at| self.columns[*at].sql_type).collect();
+        let columns = projection.cloned().unwrap_or_else(|| (0..self.columns.len()).collect());
+        let schema = Arc::new(self.schema.project(&columns)?);
+        let types: Vec<SqlType> = columns.iter().map(|at| self.columns[*at].sql_type).collect();
         let files = self.files.len();
-        let pieces = (0..files).filter_map(|file| self.piece(file, &wanted, filters)).collect();
+        let selections =
+            (0..files).filter_map(|file| self.selection(file, &columns, filters)).collect();
         let groups = self.files.iter().map(|file| file.metadata.metadata().num_row_groups());
         let all = (files, groups.sum());
-        let ascending = self.sorted_by.and_then(|time| wanted.iter().position(|at| *at == time));
-        Ok(Arc::new(ParquetScanExec::new(pieces, types, schema, limit, all, ascending)))
+        let ascending = self.sorted_by.and_then(|time| columns.iter().position(|at| *at == time));
+        Ok(Arc::new(ParquetScanExec::new(selections, types, schema, limit, all, ascending)))
     }
 }

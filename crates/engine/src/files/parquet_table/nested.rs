@@ -23,7 +23,7 @@ pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     } else {
         cast(array, &written).map_err(unreadable)?
     };
-    account::room(json_bytes(&array))?;
+    account::check_allocation(json_bytes(&array))?;
     let field: FieldRef = Arc::new(ArrowField::new("", written, true));
     let options = EncoderOptions::default().with_explicit_nulls(true);
     let mut encoder = make_encoder(&field, &array, &options).map_err(unreadable)?;
@@ -68,14 +68,14 @@ fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType>
         DataType::LargeList(item) => DataType::LargeList(inner(item)?),
         DataType::FixedSizeList(item, size) => DataType::FixedSizeList(inner(item)?, *size),
         DataType::Map(entries, sorted) => {
-            let DataType::Struct(parts) = entries.data_type() else {
+            let DataType::Struct(children) = entries.data_type() else {
                 return Ok(data_type.clone());
             };
-            let [key, value] = parts.as_ref() else { return Ok(data_type.clone()) };
+            let [key, value] = children.as_ref() else { return Ok(data_type.clone()) };
             inner(key)?;
             let key = Arc::new(key.as_ref().clone().with_data_type(DataType::Utf8));
-            let parts = DataType::Struct(vec![key, inner(value)?].into());
-            DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(parts)), *sorted)
+            let children = DataType::Struct(vec![key, inner(value)?].into());
+            DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(children)), *sorted)
         }
         other => other.clone(),
     })
@@ -86,8 +86,8 @@ fn json_bytes(array: &dyn Array) -> usize {
     let rows = array.len();
     match array.data_type() {
         DataType::Struct(fields) => {
-            let parts = array.as_struct().columns().iter().zip(fields);
-            parts.map(|(part, field)| json_bytes(part) + rows * (field.name().len() + 4)).sum()
+            let children = array.as_struct().columns().iter().zip(fields);
+            children.map(|(child, field)| json_bytes(child) + rows * (field.name().len() + 4)).sum()
         }
         DataType::List(_) => rows * 4 + json_bytes(array.as_list::<i32>().values()),
         DataType::LargeList(_) => rows * 4 + json_bytes(array.as_list::<i64>().values()),
@@ -120,8 +120,8 @@ mod tests {
         let field = |name: &str, data_type| Arc::new(ArrowField::new(name, data_type, true));
         let list = DataType::List(field("item", interval()));
         let entry = |key, value| {
-            let parts = DataType::Struct(vec![field("key", key), field("value", value)].into());
-            DataType::Map(field("entries", parts), false)
+            let children = DataType::Struct(vec![field("key", key), field("value", value)].into());
+            DataType::Map(field("entries", children), false)
         };
         for nested in [
             DataType::Struct(vec![field("a", DataType::Int32), field("b", list.clone())].into()),

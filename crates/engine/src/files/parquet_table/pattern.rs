@@ -24,11 +24,12 @@ pub(crate) fn is_pattern(path: &str) -> bool {
 pub(crate) fn find(root: &Path, pattern: &str) -> EngineResult<Vec<String>> {
     let mut search = Search::new(root, pattern);
     for alternative in expanded(pattern)? {
-        let mut parts: Vec<&str> = alternative.split('/').filter(|part| !part.is_empty()).collect();
+        let mut components: Vec<&str> =
+            alternative.split('/').filter(|component| !component.is_empty()).collect();
         // Consecutive `**` components are equivalent to a single one.
-        parts.dedup_by(|next, before| *next == "**" && *before == "**");
-        search.seen.clear();
-        search.walk("", &parts)?;
+        components.dedup_by(|next, before| *next == "**" && *before == "**");
+        search.visited.clear();
+        search.walk("", &components)?;
     }
     Ok(search.found.into_iter().collect())
 }
@@ -74,34 +75,34 @@ struct Search<'a> {
     pattern: &'a str,
     found: BTreeSet<String>,
     /// Visited directories, each with the number of pattern components still to match there.
-    seen: HashSet<(String, usize)>,
+    visited: HashSet<(String, usize)>,
     entries: usize,
 }
 
 impl<'a> Search<'a> {
     fn new(root: &'a Path, pattern: &'a str) -> Self {
-        Self { root, pattern, found: BTreeSet::new(), seen: HashSet::new(), entries: 0 }
+        Self { root, pattern, found: BTreeSet::new(), visited: HashSet::new(), entries: 0 }
     }
 
     /// Searches the directory `at`, a relative path that is empty or ends in a slash.
-    fn walk(&mut self, at: &str, parts: &[&str]) -> EngineResult<()> {
+    fn walk(&mut self, at: &str, components: &[&str]) -> EngineResult<()> {
         check_stop()?;
-        let Some((part, rest)) = parts.split_first() else { return Ok(()) };
+        let Some((component, rest)) = components.split_first() else { return Ok(()) };
         // A pattern with several stars can reach the same directory in multiple ways.
-        if !self.seen.insert((at.to_owned(), parts.len())) {
+        if !self.visited.insert((at.to_owned(), components.len())) {
             return Ok(());
         }
-        let across = *part == "**";
+        let across = *component == "**";
         if across && !rest.is_empty() {
             self.walk(at, rest)?;
         }
         for (name, is_directory) in self.entries(at)? {
-            let fits = across && !name.starts_with('.') || !across && matches(part, &name);
+            let fits = across && !name.starts_with('.') || !across && matches(component, &name);
             if !fits {
                 continue;
             }
             if is_directory {
-                self.walk(&format!("{at}{name}/"), if across { parts } else { rest })?;
+                self.walk(&format!("{at}{name}/"), if across { components } else { rest })?;
             } else if rest.is_empty() {
                 self.found.insert(format!("{at}{name}"));
             }
@@ -150,10 +151,10 @@ fn matches(pattern: &str, name: &str) -> bool {
         } else if let Some(next) = one(&pattern, p, name[n]) {
             p = next;
             n += 1;
-        } else if let Some((at, taken)) = star {
-            star = Some((at, taken + 1));
+        } else if let Some((at, used)) = star {
+            star = Some((at, used + 1));
             p = at + 1;
-            n = taken + 1;
+            n = used + 1;
         } else {
             return false;
         }

@@ -17,7 +17,7 @@ use tidemark_types::{SYMBOL_EQUAL, SqlType};
 pub(super) enum Value {
     Integer(i64),
     /// Nanoseconds since 1970.
-    Instant(i128),
+    Timestamp(i128),
     Float(f64),
     Text(String),
 }
@@ -57,19 +57,19 @@ pub(super) fn may_pass(filter: &Expr, bounds: &dyn Fn(&str) -> Option<Bounds>) -
         }
         Expr::InList(list) if !list.negated => {
             let Some(column) = column_of(&list.expr) else { return true };
-            list.list.iter().any(|item| holds(&column, Operator::Eq, literal(item), bounds))
+            list.list.iter().any(|item| may_match(&column, Operator::Eq, literal(item), bounds))
         }
         Expr::Between(between) if !between.negated => {
             let Some(column) = column_of(&between.expr) else { return true };
-            holds(&column, Operator::GtEq, literal(&between.low), bounds)
-                && holds(&column, Operator::LtEq, literal(&between.high), bounds)
+            may_match(&column, Operator::GtEq, literal(&between.low), bounds)
+                && may_match(&column, Operator::LtEq, literal(&between.high), bounds)
         }
         Expr::IsNull(inner) => match inner.as_ref() {
             Expr::Literal(value, _) => value.is_null(),
             _ => true,
         },
         _ => comparison(filter)
-            .is_none_or(|(column, op, value)| holds(&column, op, Some(value), bounds)),
+            .is_none_or(|(column, op, value)| may_match(&column, op, Some(value), bounds)),
     }
 }
 
@@ -129,7 +129,7 @@ fn literal(expr: &Expr) -> Option<&ScalarValue> {
     }
 }
 
-fn holds(
+fn may_match(
     column: &Operand<'_>,
     op: Operator,
     value: Option<&ScalarValue>,
@@ -173,7 +173,7 @@ impl Value {
 fn compare(bound: &Value, value: &Value, slack: f64) -> Option<Ordering> {
     match (bound, value) {
         (Value::Integer(bound), Value::Integer(value)) => Some(bound.cmp(value)),
-        (Value::Instant(bound), Value::Instant(value)) => Some(bound.cmp(value)),
+        (Value::Timestamp(bound), Value::Timestamp(value)) => Some(bound.cmp(value)),
         (Value::Float(bound), Value::Float(value)) => (bound + slack).partial_cmp(value),
         (Value::Text(bound), Value::Text(value)) => Some(bound.as_str().cmp(value)),
         _ => None,
@@ -192,12 +192,12 @@ pub(super) fn value_of(scalar: &ScalarValue) -> Option<Value> {
         ScalarValue::Int32(value) => Value::Integer(i64::from((*value)?)),
         ScalarValue::Int64(value) => Value::Integer((*value)?),
         ScalarValue::TimestampMillisecond(value, None) => {
-            Value::Instant(i128::from((*value)?) * NANOS_PER_MILLI)
+            Value::Timestamp(i128::from((*value)?) * NANOS_PER_MILLI)
         }
         ScalarValue::TimestampMicrosecond(value, None) => {
-            Value::Instant(i128::from((*value)?) * NANOS_PER_MICRO)
+            Value::Timestamp(i128::from((*value)?) * NANOS_PER_MICRO)
         }
-        ScalarValue::TimestampNanosecond(value, None) => Value::Instant(i128::from((*value)?)),
+        ScalarValue::TimestampNanosecond(value, None) => Value::Timestamp(i128::from((*value)?)),
         ScalarValue::Float32(value) => Value::Float(f64::from((*value)?)),
         ScalarValue::Float64(value) => Value::Float((*value)?),
         ScalarValue::Utf8(value) | ScalarValue::Utf8View(value) | ScalarValue::LargeUtf8(value) => {
@@ -217,7 +217,7 @@ pub(super) fn bounds_of(
 ) -> Option<Bounds> {
     let integers = |low: i64, high: i64| {
         let value = |value: i64| match scale {
-            Some(scale) => Value::Instant(i128::from(value) * scale),
+            Some(scale) => Value::Timestamp(i128::from(value) * scale),
             None => Value::Integer(value),
         };
         Bounds { low: value(low), high: value(high) }

@@ -59,7 +59,7 @@ pub(super) enum Source {
 
 /// Row groups and columns to read from one file.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(super) struct FileSelection {
     pub(super) file: Arc<ParquetFile>,
     pub(super) row_groups: Vec<usize>,
     /// For each result column, its source in the file.
@@ -69,7 +69,7 @@ pub(super) struct Piece {
 /// A scan of Parquet files.
 #[derive(Debug)]
 pub(super) struct ParquetScanExec {
-    pieces: Arc<Vec<Piece>>,
+    selections: Arc<Vec<FileSelection>>,
     /// Types of the result columns.
     types: Vec<SqlType>,
     limit: Option<usize>,
@@ -80,7 +80,7 @@ pub(super) struct ParquetScanExec {
 
 impl ParquetScanExec {
     pub(super) fn new(
-        pieces: Vec<Piece>,
+        pieces: Vec<FileSelection>,
         types: Vec<SqlType>,
         schema: SchemaRef,
         limit: Option<usize>,
@@ -97,7 +97,7 @@ impl ParquetScanExec {
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Self { pieces: Arc::new(pieces), types, limit, all, properties: Arc::new(properties) }
+        Self { selections: Arc::new(pieces), types, limit, all, properties: Arc::new(properties) }
     }
 }
 
@@ -105,11 +105,12 @@ impl DisplayAs for ParquetScanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         let schema = self.schema();
         let columns: Vec<&str> = schema.fields().iter().map(|one| one.name().as_str()).collect();
-        let groups: usize = self.pieces.iter().map(|piece| piece.row_groups.len()).sum();
+        let groups: usize =
+            self.selections.iter().map(|selection| selection.row_groups.len()).sum();
         write!(
             f,
             "ParquetScanExec: files={}/{} row_groups={groups}/{} columns=[{}]",
-            self.pieces.len(),
+            self.selections.len(),
             self.all.0,
             self.all.1,
             columns.join(", ")
@@ -152,18 +153,18 @@ impl ExecutionPlan for ParquetScanExec {
         let schema = self.schema();
         let mut builder = RecordBatchReceiverStream::builder(Arc::clone(&schema), BATCHES_AHEAD);
         let sender = builder.tx();
-        let (pieces, types) = (Arc::clone(&self.pieces), self.types.clone());
+        let (selections, types) = (Arc::clone(&self.selections), self.types.clone());
         let mut left = self.limit.unwrap_or(usize::MAX);
         builder.spawn_blocking(move || {
-            for piece in pieces.iter() {
+            for selection in selections.iter() {
                 let mut send = |batch: RecordBatch| {
                     let batch = batch.slice(0, left.min(batch.num_rows()));
                     left -= batch.num_rows();
                     sender.blocking_send(Ok(batch)).is_ok() && left > 0
                 };
-                let unreadable = |_| damaged(&piece.file.name);
+                let unreadable = |_| damaged(&selection.file.name);
                 let goes_on = guard::catch_unreadable("parquet", unreadable, || {
-                    piece.read(&types, &schema, &mut send)
+                    selection.read(&types, &schema, &mut send)
                 });
                 if !goes_on.map_err(external)? {
                     break; // The plan needs no more rows.
@@ -179,7 +180,7 @@ fn external(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-impl Piece {
+impl FileSelection {
     /// Reads the file and sends its rows. Returns whether the receiver accepts more rows.
     fn read(
         &self,
@@ -208,7 +209,7 @@ impl Piece {
             let batch = batch.map_err(|error| unreadable(&error))?;
             // Checks the memory before the conversion, because the converted cells have about the
             // same size.
-            account::room(cell_bytes(&batch))?;
+            account::check_allocation(cell_bytes(&batch))?;
             if !send(self.convert(&batch, &read, types, schema)?) {
                 return Ok(false);
             }
@@ -227,7 +228,7 @@ impl Piece {
         let schema = self.file.metadata.parquet_schema();
         let types = self.file.metadata.schema().fields();
         let nested = read.iter().any(|&column| types[column].data_type().is_nested());
-        let mut most = if nested { NESTED_ROWS } else { BATCH_ROWS };
+        let mut max = if nested { NESTED_ROWS } else { BATCH_ROWS };
         for leaf in (0..schema.num_columns()).filter(|&leaf| {
             schema.column(leaf).max_rep_level() > 0
                 && read.binary_search(&schema.get_column_root_idx(leaf)).is_ok()
@@ -237,15 +238,15 @@ impl Piece {
                 let column = group.column(leaf);
                 let rows = usize::try_from(group.num_rows()).unwrap_or(0).max(1);
                 let values = usize::try_from(column.num_values()).unwrap_or(0);
-                most = most.min(BATCH_BYTES / (values / rows).max(1) / LIST_VALUE_BYTES).max(1);
+                max = max.min(BATCH_BYTES / (values / rows).max(1) / LIST_VALUE_BYTES).max(1);
                 let in_one_row = (values.saturating_sub(rows) + 1) * LIST_VALUE_BYTES;
                 let stored = usize::try_from(column.compressed_size()).unwrap_or(0);
                 if in_one_row / BOMB_RATIO > stored {
-                    account::room(in_one_row)?;
+                    account::check_allocation(in_one_row)?;
                 }
             }
         }
-        Ok(most)
+        Ok(max)
     }
 
     /// Converts a batch that contains the columns `read` to the result columns.

@@ -104,7 +104,7 @@ pub(super) struct Text {
     pub(super) header: bool,
     pub(super) atomicity: CsvAtomicity,
     skip_extra_values: bool,
-    most_line_bytes: usize,
+    max_line_bytes: usize,
 }
 
 impl Text {
@@ -137,7 +137,7 @@ impl Text {
             header: csv.header,
             atomicity: csv.atomicity,
             skip_extra_values: csv.skip_extra_values,
-            most_line_bytes,
+            max_line_bytes: most_line_bytes,
         })
     }
 
@@ -184,7 +184,7 @@ impl Text {
             atomicity: self.atomicity,
             skip_extra_values: self.skip_extra_values,
             line_fields: self.columns.iter().map(|column| column.index + 1).max().unwrap_or(0),
-            most_line_bytes: self.most_line_bytes,
+            max_line_bytes: self.max_line_bytes,
             target,
             timestamp: None,
         }
@@ -212,7 +212,7 @@ fn edges(path: &Path, bytes: u64) -> std::io::Result<String> {
 
 fn is_fresh(known: &TextFile) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    now.saturating_sub(known.looked_at.into()) < FRESH_MS.into()
+    now.saturating_sub(known.examined_at.into()) < FRESH_MS.into()
 }
 
 /// Returns the error for a file that has changed since it was examined.

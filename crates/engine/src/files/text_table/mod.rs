@@ -29,9 +29,9 @@ use scan::TextScanExec;
 /// Maximum number of files per table. All of them are examined before the first is read.
 pub(crate) const MAX_TEXTS: usize = 1_000;
 /// Maximum number of tables in the cache.
-const KEPT_TABLES: usize = 64;
+const MAX_CACHED_TABLES: usize = 64;
 /// Maximum number of columns of a cached table, summed over its files.
-const KEPT_COLUMNS: usize = 20_000;
+const MAX_CACHED_COLUMNS: usize = 20_000;
 
 /// A table whose rows are in text files.
 #[derive(Debug)]
@@ -47,14 +47,14 @@ impl TextTable {
     fn open(
         files: Vec<(PathBuf, String)>,
         known: &[TextFile],
-        whole: bool,
+        reads_all: bool,
         most_line_bytes: usize,
     ) -> EngineResult<Self> {
         let mut texts = Vec::with_capacity(files.len());
         for ((path, _), known) in files.into_iter().zip(known) {
             texts.push(Text::new(path, known, most_line_bytes)?);
         }
-        settle::settle(&mut texts, whole)?;
+        settle::settle(&mut texts, reads_all)?;
         let columns = common_columns(&texts);
         let field = |field: &Field| ArrowField::new(&field.name, field.sql_type.arrow_type(), true);
         let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
@@ -87,7 +87,7 @@ impl TextTables {
         &self,
         files: Vec<(PathBuf, String)>,
         known: &[TextFile],
-        whole: bool,
+        reads_all: bool,
         most_line_bytes: usize,
     ) -> EngineResult<Arc<TextTable>> {
         let is_same = |((_, name), known): (&(_, String), &TextFile)| *name == known.name;
@@ -95,7 +95,7 @@ impl TextTables {
             return Err(changed(files.first().map_or("", |(_, name)| name)));
         }
         let mut hasher = DefaultHasher::new();
-        (&files, whole).hash(&mut hasher);
+        (&files, reads_all).hash(&mut hasher);
         for TextFile { version, converted, csv, .. } in known {
             (version, converted, format!("{csv:?}")).hash(&mut hasher);
         }
@@ -105,9 +105,9 @@ impl TextTables {
         {
             return Ok(table);
         }
-        let table = Arc::new(TextTable::open(files, known, whole, most_line_bytes)?);
-        if table.texts.iter().map(|text| text.columns.len()).sum::<usize>() <= KEPT_COLUMNS {
-            self.keep(key, &table);
+        let table = Arc::new(TextTable::open(files, known, reads_all, most_line_bytes)?);
+        if table.texts.iter().map(|text| text.columns.len()).sum::<usize>() <= MAX_CACHED_COLUMNS {
+            self.insert(key, &table);
         }
         Ok(table)
     }
@@ -117,10 +117,10 @@ impl TextTables {
         tables.iter().find(|(known, _)| *known == key).map(|(_, table)| Arc::clone(table))
     }
 
-    fn keep(&self, key: u64, table: &Arc<TextTable>) {
+    fn insert(&self, key: u64, table: &Arc<TextTable>) {
         let mut tables = self.0.lock();
         tables.retain(|(known, _)| *known != key);
-        if tables.len() == KEPT_TABLES {
+        if tables.len() == MAX_CACHED_TABLES {
             tables.remove(0);
         }
         tables.push((key, Arc::clone(table)));
@@ -144,9 +144,9 @@ impl TableProvider for TextTable {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
-        let wanted = projection.cloned().unwrap_or_else(|| (0..self.columns.len()).collect());
-        let schema = Arc::new(self.schema.project(&wanted)?);
-        let columns = wanted.iter().map(|at| self.columns[*at].clone()).collect();
+        let required = projection.cloned().unwrap_or_else(|| (0..self.columns.len()).collect());
+        let schema = Arc::new(self.schema.project(&required)?);
+        let columns = required.iter().map(|at| self.columns[*at].clone()).collect();
         Ok(Arc::new(TextScanExec::new(self.texts.clone(), columns, schema, limit)))
     }
 }

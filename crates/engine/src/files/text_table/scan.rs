@@ -127,7 +127,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn are_wanted(&self) -> bool {
+    fn are_needed(&self) -> bool {
         self.left > 0 && !self.sender.is_closed()
     }
 
@@ -157,7 +157,7 @@ fn read(text: &Text, columns: &[Field], rows: &mut Rows) -> EngineResult<bool> {
     let mut reader = CsvReader::new(spec)?;
     let named = |error| named(error, text);
     let mut chunk = vec![0; CHUNK_BYTES];
-    while rows.are_wanted() {
+    while rows.are_needed() {
         account::check()?;
         let length = file.read(&mut chunk).map_err(|error| EngineError::io(&text.name, &error))?;
         let sink = &mut |batch| rows.send(&batch);
@@ -165,7 +165,7 @@ fn read(text: &Text, columns: &[Field], rows: &mut Rows) -> EngineResult<bool> {
             reader.finish(sink).map_err(named)?;
             must_fit(&reader, text, &reported)?;
             let is_whole = file.limit() == 0;
-            return if is_whole { Ok(rows.are_wanted()) } else { Err(changed(&text.name)) };
+            return if is_whole { Ok(rows.are_needed()) } else { Err(changed(&text.name)) };
         }
         reader.feed(&chunk[..length], sink).map_err(named)?;
         must_fit(&reader, text, &reported)?;

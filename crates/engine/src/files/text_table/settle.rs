@@ -15,16 +15,16 @@ use super::scan::{CHUNK_BYTES, named};
 
 /// Maximum number of bytes examined in all files together, unless the statement requests that all
 /// data be examined.
-const LOOKED_AT_BYTES: u64 = 64 << 20;
+const MAX_SAMPLE_BYTES: u64 = 64 << 20;
 /// Minimum number of bytes examined in each file.
 const MIN_BYTES: u64 = 64 << 10;
 
 /// Widens the column types to fit the beginning of each file, or all data if `reads_all`.
-pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
-    let mut left = LOOKED_AT_BYTES;
+pub(super) fn settle(texts: &mut [Text], reads_all: bool) -> EngineResult<()> {
+    let mut left = MAX_SAMPLE_BYTES;
     let mut looks: Vec<u64> = Vec::with_capacity(texts.len());
     for text in texts.iter() {
-        let bytes = if whole { u64::MAX } else { left.max(MIN_BYTES) };
+        let bytes = if reads_all { u64::MAX } else { left.max(MIN_BYTES) };
         left = left.saturating_sub(text.version.bytes);
         looks.push(bytes);
     }
@@ -43,7 +43,7 @@ pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
 /// reject a format that the narrower type accepted.
 fn settle_one(text: &mut Text, bytes: u64) -> EngineResult<()> {
     loop {
-        let widened = look(text, bytes)?.widened;
+        let widened = sample(text, bytes)?.widened;
         let mut holds = true;
         for (column, widened) in text.columns.iter_mut().zip(widened) {
             if let Some(widened) = widened {
@@ -58,7 +58,7 @@ fn settle_one(text: &mut Text, bytes: u64) -> EngineResult<()> {
 }
 
 /// Reads the beginning of a file to determine which column types its values need.
-fn look(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
+fn sample(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
     let target = text.columns.iter();
     let target = target.map(|TextColumn { name, sql_type, .. }| Field::new(name, *sql_type));
     let mut spec = text.spec(target.collect());

@@ -1,7 +1,7 @@
 //! Columnar protocol. An appender exists as long as its connection, which owns a dictionary. It
 //! commits whenever the client requests a commit. During a commit it reads further messages.
 
-mod asked;
+mod commit_requests;
 mod messages;
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use tidemark_border::{AskedCommit, ColumnsSpec, MessagesProgress, RowsReply};
+use tidemark_border::{ColumnsSpec, MessagesProgress, RequestedCommit, RowsReply};
 use tidemark_ingest::{QwpFailure, QwpOptions, QwpReader, QwpRefusal};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
@@ -17,7 +17,7 @@ use super::feed::ended;
 use crate::database::{Database, given};
 use crate::ingest::planned_rows::{NewTables, PlannedRows, SnapshotTargets};
 use crate::runtime::guard;
-use asked::{Asked, Group};
+use commit_requests::{CommitRequest, Group};
 pub use messages::Messages;
 
 /// Maximum total size in bytes of messages that are read on the calling thread, because handing
@@ -32,10 +32,10 @@ pub(crate) struct ColumnAppender(Arc<Connection>);
 struct Connection {
     database: Arc<Database>,
     new_tables: NewTables,
-    most_waiting_rows: u64,
-    most_held_bytes: usize,
-    most_open_bytes: u64,
-    share: Share,
+    max_pending_rows: u64,
+    max_pending_bytes: usize,
+    max_total_bytes: u64,
+    connection_bytes: ConnectionBytes,
     state: Mutex<State>,
 }
 
@@ -48,12 +48,12 @@ struct State {
     /// Rows for which no commit has been requested yet.
     open: Open,
     /// Requested commits.
-    waiting: VecDeque<Asked>,
+    waiting: VecDeque<CommitRequest>,
     commit: Commit,
     /// Number of messages whose rows have been committed.
     answered: u64,
     /// Number of upcoming commits that must run one by one.
-    alone: usize,
+    single: usize,
     /// Memory used by the rows of the running commit.
     committing_bytes: usize,
 }
@@ -89,24 +89,24 @@ enum Commit {
 }
 
 impl State {
-    fn held_bytes(&self) -> usize {
-        let waiting: usize = self.waiting.iter().map(|asked| asked.bytes).sum();
+    fn pending_bytes(&self) -> usize {
+        let waiting: usize = self.waiting.iter().map(|request| request.bytes).sum();
         self.open.bytes + waiting + self.committing_bytes
     }
 
     /// Records that a group was written; returns its commits.
-    fn done(&mut self, group: &Group) -> Vec<AskedCommit> {
+    fn done(&mut self, group: &Group) -> Vec<RequestedCommit> {
         self.answered += group.messages();
-        self.alone = self.alone.saturating_sub(group.len());
+        self.single = self.single.saturating_sub(group.len());
         self.committing_bytes = 0;
         group.commits()
     }
 
     /// Splits a group so that its commits run separately.
     fn split(&mut self, group: Group) {
-        self.alone = group.len();
+        self.single = group.len();
         self.committing_bytes = 0;
-        group.give_back(&mut self.waiting);
+        group.requeue(&mut self.waiting);
     }
 
     /// Called when all commits are done. Reports the error that stopped reading, if any.
@@ -141,11 +141,11 @@ impl ColumnAppender {
         let options = QwpOptions {
             create_tables: spec.create_tables,
             create_columns: spec.create_columns,
-            most_columns: database.storage.options().max_columns,
-            most_rows: spec.most_rows,
-            most_tables: spec.most_tables,
-            most_dictionary_bytes: spec.most_dictionary_bytes,
-            most_held_bytes: spec.most_held_bytes,
+            max_columns: database.storage.options().max_columns,
+            max_rows: spec.max_rows,
+            max_tables: spec.max_tables,
+            max_dictionary_bytes: spec.max_dictionary_bytes,
+            max_pending_bytes: spec.max_pending_bytes,
         };
         let state = State {
             reading: Reading::Idle(Box::new(QwpReader::new(options))),
@@ -155,16 +155,19 @@ impl ColumnAppender {
             waiting: VecDeque::new(),
             commit: Commit::Idle,
             answered: 0,
-            alone: 0,
+            single: 0,
             committing_bytes: 0,
         };
         Ok(Self(Arc::new(Connection {
             database: Arc::clone(database),
             new_tables: NewTables::new(&spec.partition_by)?,
-            most_waiting_rows: spec.most_waiting_rows,
-            most_held_bytes: spec.most_held_bytes,
-            most_open_bytes: spec.most_open_bytes,
-            share: Share { total: Arc::clone(&database.columns_held), own: AtomicU64::new(0) },
+            max_pending_rows: spec.max_pending_rows,
+            max_pending_bytes: spec.max_pending_bytes,
+            max_total_bytes: spec.max_total_bytes,
+            connection_bytes: ConnectionBytes {
+                total: Arc::clone(&database.columnar_bytes),
+                own: AtomicU64::new(0),
+            },
             state: Mutex::new(state),
         })))
     }
@@ -230,7 +233,7 @@ impl ColumnAppender {
         let mut state = self.0.state.lock();
         state.end();
         state.commit = Commit::Idle;
-        self.0.share.set(0);
+        self.0.connection_bytes.set(0);
     }
 }
 
@@ -277,40 +280,40 @@ impl Connection {
         let dictionary_bytes = reader.dictionary_bytes();
         let has_grown = dictionary_bytes > state.open.dictionary_bytes;
         let messages = state.open.messages + 1;
-        state.open = Open { messages, bytes: reader.held_bytes(), dictionary_bytes };
-        let is_crowded = self.account(&state) > self.most_open_bytes;
+        state.open = Open { messages, bytes: reader.pending_bytes(), dictionary_bytes };
+        let is_crowded = self.account(&state) > self.max_total_bytes;
         if is_crowded && rows == 0 && has_grown {
             return Err(self.crowded());
         }
         let is_full = |rows: u64, bytes: usize| {
-            is_crowded || rows >= self.most_waiting_rows || bytes >= self.most_held_bytes / 2
+            is_crowded || rows >= self.max_pending_rows || bytes >= self.max_pending_bytes / 2
         };
         let forced = defers && rows > 0 && is_full(rows, state.open.bytes);
         if !defers || forced || rows == 0 {
             let (tables, bytes) = (reader.take_tables(), state.open.bytes);
             state.open = Open { messages: 0, bytes: 0, dictionary_bytes };
-            state.waiting.push_back(Asked { tables, messages, rows, bytes, forced });
+            state.waiting.push_back(CommitRequest { tables, messages, rows, bytes, forced });
         }
         // A commit that creates tables or columns may change how later names resolve.
-        let defines = state.waiting.back().is_some_and(Asked::defines);
-        let waiting: u64 = state.waiting.iter().map(|asked| asked.rows).sum();
-        Ok(!defines && !is_full(reader.rows() + waiting, state.held_bytes()))
+        let defines = state.waiting.back().is_some_and(CommitRequest::defines);
+        let waiting: u64 = state.waiting.iter().map(|request| request.rows).sum();
+        Ok(!defines && !is_full(reader.rows() + waiting, state.pending_bytes()))
     }
 
     fn progress(&self, messages: &Messages) -> MessagesProgress {
         let state = self.state.lock();
         let (left, left_bytes) = messages.left();
-        let waiting: u64 = state.waiting.iter().map(|asked| asked.rows).sum();
-        let is_held = self.share.total() > self.most_open_bytes
-            || waiting >= self.most_waiting_rows
-            || state.held_bytes() >= self.most_held_bytes / 2;
+        let waiting: u64 = state.waiting.iter().map(|request| request.rows).sum();
+        let is_held = self.connection_bytes.total() > self.max_total_bytes
+            || waiting >= self.max_pending_rows
+            || state.pending_bytes() >= self.max_pending_bytes / 2;
         MessagesProgress {
             messages: state.messages,
             bytes: state.bytes,
             left: left as u64,
             left_bytes: left_bytes as u64,
-            whole: !state.waiting.is_empty(),
-            full: is_held || state.waiting.back().is_some_and(Asked::defines),
+            commit_pending: !state.waiting.is_empty(),
+            full: is_held || state.waiting.back().is_some_and(CommitRequest::defines),
             ended: !matches!(state.reading, Reading::Idle(_)),
         }
     }
@@ -319,7 +322,7 @@ impl Connection {
         let (group, rows) = {
             let mut state = self.state.lock();
             state.commit = Commit::Idle;
-            let is_alone = state.alone > 0;
+            let is_alone = state.single > 0;
             let Some((group, rows)) = Group::take(&mut state.waiting, is_alone) else {
                 return state.nothing_left();
             };
@@ -381,26 +384,26 @@ impl Connection {
 
     /// Updates the bytes counted for this connection and returns the total for all connections.
     fn account(&self, state: &State) -> u64 {
-        self.share.set((state.held_bytes() + state.open.dictionary_bytes) as u64)
+        self.connection_bytes.set((state.pending_bytes() + state.open.dictionary_bytes) as u64)
     }
 
     fn crowded(&self) -> EngineError {
         let message = format!(
             "open QWP connections use more than {} bytes of memory \
              (qwp.max.open.size): send the message again later",
-            self.most_open_bytes
+            self.max_total_bytes
         );
         EngineError::new(ErrorCode::Busy, message)
     }
 }
 
 /// One connection's part of the memory used by all connections.
-struct Share {
+struct ConnectionBytes {
     total: Arc<AtomicU64>,
     own: AtomicU64,
 }
 
-impl Share {
+impl ConnectionBytes {
     /// Sets the connection's bytes and returns the total.
     fn set(&self, bytes: u64) -> u64 {
         let before = self.own.swap(bytes, Ordering::AcqRel);
@@ -416,7 +419,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for ConnectionBytes {
     fn drop(&mut self) {
         self.set(0);
     }
@@ -440,7 +443,7 @@ fn committed(
     state: &State,
     rows: u64,
     transaction: Option<u64>,
-    commits: Vec<AskedCommit>,
+    commits: Vec<RequestedCommit>,
 ) -> RowsReply {
     let more = !state.waiting.is_empty() || matches!(state.reading, Reading::Over(_));
     RowsReply::Committed { rows, transaction, commits, more }

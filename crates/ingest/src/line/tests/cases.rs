@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tidemark_types::SqlType;
 
-use super::harness::{nothing, one_column, options, read, read_pieces, reason, shown};
+use super::harness::{nothing, one_column, options, read, read_chunks, reason, shown};
 use crate::rows::TargetColumn;
 
 #[test]
@@ -57,11 +57,11 @@ fn binary_values_may_be_split_at_any_byte() {
     );
     for at in 0..=message.len() {
         let (head, tail) = message.split_at(at);
-        let tables = read_pieces([head, tail], &mut nothing(), options()).unwrap();
+        let tables = read_chunks([head, tail], &mut nothing(), options()).unwrap();
         assert_eq!(shown(&tables), whole, "cut at {at}");
     }
     let bytes = message.chunks(1);
-    assert_eq!(shown(&read_pieces(bytes, &mut nothing(), options()).unwrap()), whole);
+    assert_eq!(shown(&read_chunks(bytes, &mut nothing(), options()).unwrap()), whole);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn timestamps_are_read_in_every_unit() {
     let time = |text: &str, precision| {
         let options = crate::line::LineOptions { precision, ..options() };
         let line = format!("t x=1i {text}\n");
-        let tables = read_pieces([line.as_bytes()], &mut nothing(), options);
+        let tables = read_chunks([line.as_bytes()], &mut nothing(), options);
         tables.map(|tables| shown(&tables)[1].clone()).map_err(|refusal| refusal.reason)
     };
     for (text, precision, shown) in [
@@ -169,8 +169,8 @@ fn harmless_syntax_deviations_are_accepted() {
         assert_eq!(tables.len(), 1);
         assert_eq!(shown(&tables)[0], "T.X:LONG=[1|2|3]");
     }
-    let kept = read(b"t,p=C:\\Users\\x v=\"a\\nb\" 1", nothing()).unwrap();
-    assert_eq!(shown(&kept)[..2], ["t.p:SYMBOL=[C:\\Users\\x]", "t.v:VARCHAR=[a\\nb]"]);
+    let retained = read(b"t,p=C:\\Users\\x v=\"a\\nb\" 1", nothing()).unwrap();
+    assert_eq!(shown(&retained)[..2], ["t.p:SYMBOL=[C:\\Users\\x]", "t.v:VARCHAR=[a\\nb]"]);
     let raw = read(b"t v=\"two\nlines\" 1\nt v=\"x\" 2", nothing()).unwrap();
     assert_eq!(shown(&raw)[0], "t.v:VARCHAR=[two\nlines|x]");
     let symbols = read(b"t,a=b 1000\nt,a=\nt,a=c", nothing()).unwrap();
@@ -193,23 +193,23 @@ fn disallowed_tables_columns_and_sizes_are_rejected() {
     let closed =
         crate::line::LineOptions { create_tables: false, create_columns: false, ..options() };
     let refused = |line: &[u8]| {
-        read_pieces([line], &mut one_column(SqlType::Long), closed).unwrap_err().reason
+        read_chunks([line], &mut one_column(SqlType::Long), closed).unwrap_err().reason
     };
     assert_eq!(refused(b"u x=1i"), "table 'u' does not exist, and creating tables is disabled");
     assert_eq!(
         refused(b"t x=1i,y=1i"),
         "table 't' has no column 'y', and creating columns is disabled"
     );
-    let narrow = crate::line::LineOptions { most_columns: 3, ..options() };
-    let refused = read_pieces([&b"t x=1i,y=1i,z=2i"[..]], &mut one_column(SqlType::Long), narrow);
+    let narrow = crate::line::LineOptions { max_columns: 3, ..options() };
+    let refused = read_chunks([&b"t x=1i,y=1i,z=2i"[..]], &mut one_column(SqlType::Long), narrow);
     assert_eq!(refused.unwrap_err().reason, "table 't' has too many columns [limit=3]");
-    let short = crate::line::LineOptions { most_line_bytes: 100, ..options() };
+    let short = crate::line::LineOptions { max_line_bytes: 100, ..options() };
     let long = format!("t x=\"{}", "a".repeat(200));
-    let refused = read_pieces(long.as_bytes().chunks(7), &mut nothing(), short);
+    let refused = read_chunks(long.as_bytes().chunks(7), &mut nothing(), short);
     assert_eq!(refused.unwrap_err().reason, "the line is longer than 100 bytes");
-    let small = crate::line::LineOptions { most_held_bytes: 1 << 20, ..options() };
+    let small = crate::line::LineOptions { max_pending_bytes: 1 << 20, ..options() };
     let many = "t x=1i 1\n".repeat(300_000);
-    let refused = read_pieces([many.as_bytes()], &mut nothing(), small).unwrap_err();
+    let refused = read_chunks([many.as_bytes()], &mut nothing(), small).unwrap_err();
     assert!(refused.is_too_large, "{refused:?}");
 }
 
@@ -220,9 +220,9 @@ fn wide_rows_of_new_tables_are_rejected_before_they_are_written() {
     (0..90).for_each(|column| write!(message, "c{column}=1i,").unwrap());
     message.push('\n');
     message.push_str(&"t c0=1i 1\n".repeat(100_000));
-    let small = crate::line::LineOptions { most_held_bytes: 48 << 20, ..options() };
+    let small = crate::line::LineOptions { max_pending_bytes: 48 << 20, ..options() };
     let read = |targets: &mut super::harness::Tables| {
-        read_pieces(message.as_bytes().chunks(65_536), targets, small)
+        read_chunks(message.as_bytes().chunks(65_536), targets, small)
     };
     let refused = read(&mut nothing()).unwrap_err();
     assert!(refused.is_too_large && refused.line < 100_000, "{refused:?}");
@@ -239,11 +239,11 @@ fn missing_values_get_defaults_or_are_rejected() {
     columns[1].required = true;
     columns.push(TargetColumn { has_default: true, ..TargetColumn::new("d", SqlType::Boolean) });
     let rows =
-        read_pieces([&b"t x=1i 1\nt x=2i,d=t 2\nt x=3i 3"[..]], &mut tables, options()).unwrap();
+        read_chunks([&b"t x=1i 1\nt x=2i,d=t 2\nt x=3i 3"[..]], &mut tables, options()).unwrap();
     let missing = rows[0].chunks[0].cells.iter().find(|cells| cells.column == 2).unwrap();
     let missing = missing.missing.as_ref().unwrap();
     assert_eq!(missing.iter().collect::<Vec<_>>(), [true, false, true]);
-    let refused = read_pieces([&b"t x=1i 1\nt d=t 2"[..]], &mut tables, options()).unwrap_err();
+    let refused = read_chunks([&b"t x=1i 1\nt d=t 2"[..]], &mut tables, options()).unwrap_err();
     assert_eq!(refused.reason, "column 'x' is NOT NULL: expected a value");
 }
 
@@ -255,7 +255,7 @@ fn sparse_column_values_belong_to_the_correct_rows() {
         let name = row % 7;
         writeln!(message, "t,s=s{name} c{name}={row}i {row}000").unwrap();
     }
-    let tables = read_pieces(message.as_bytes().chunks(65_536), &mut nothing(), options()).unwrap();
+    let tables = read_chunks(message.as_bytes().chunks(65_536), &mut nothing(), options()).unwrap();
     assert!(tables[0].chunks.len() > 1);
     assert_eq!(tables[0].rows(), 200_000);
     let table = shown(&tables);
@@ -275,7 +275,7 @@ fn sparse_column_values_belong_to_the_correct_rows() {
 fn a_continued_message_ends_after_its_last_complete_line() {
     let stream =
         b"t x=1i 1\n# none\nt x=2i,v=\"a\nb\" 2\r\nt d==\x10\n\n\n\n\n\n\n\n 3\nt x=4i 4\n";
-    let goes_on = crate::line::LineOptions { goes_on: true, ..options() };
+    let goes_on = crate::line::LineOptions { is_continued: true, ..options() };
     let ended = |bytes: &[u8]| {
         let (mut reader, mut tables) = (crate::line::LineReader::new(goes_on), nothing());
         reader.feed(bytes, &mut tables).unwrap();
@@ -291,7 +291,7 @@ fn a_continued_message_ends_after_its_last_complete_line() {
         let expected = ends.iter().rev().find(|(_, whole, _)| *whole <= at as u64).unwrap();
         assert_eq!(ended(&stream[..at]), *expected, "cut at {at}");
     }
-    let bad = read_pieces([b"t x=1i 1\nt x=zz\nt x=2i".as_slice()], &mut nothing(), goes_on);
+    let bad = read_chunks([b"t x=1i 1\nt x=zz\nt x=2i".as_slice()], &mut nothing(), goes_on);
     let refusal = bad.unwrap_err();
     assert_eq!((refusal.line, refusal.at), (2, 9));
 }

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use tidemark_types::SqlType;
 
-use super::harness::{Outcome, Tables, nothing, one_column, options, read, read_pieces, shown};
+use super::harness::{Outcome, Tables, nothing, one_column, options, read, read_chunks, shown};
 use crate::rows::{TargetColumn, TargetTable};
 
 fn seed() -> u64 {
@@ -24,7 +24,7 @@ fn count() -> usize {
     std::env::var("COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000)
 }
 
-const PIECES: &[&[u8]] = &[
+const FRAGMENTS: &[&[u8]] = &[
     b"t",
     b"u",
     b",",
@@ -67,8 +67,8 @@ fn message(random: &mut ChaCha8Rng) -> Vec<u8> {
         let at = random.random_range(0..=bytes.len());
         match random.random_range(0..4) {
             0 => {
-                let piece = PIECES[random.random_range(0..PIECES.len())];
-                bytes.splice(at..at, piece.iter().copied());
+                let fragment = FRAGMENTS[random.random_range(0..FRAGMENTS.len())];
+                bytes.splice(at..at, fragment.iter().copied());
             }
             1 => {
                 let end = (at + random.random_range(0..6)).min(bytes.len());
@@ -87,10 +87,10 @@ fn chunk_boundaries_do_not_change_the_result_of_mutated_messages() {
     let mut accepted = 0;
     for _ in 0..count() {
         let message = message(&mut random);
-        let outcome = |pieces: &[&[u8]]| {
+        let outcome = |chunks: &[&[u8]]| {
             let mut targets = one_column(SqlType::Int);
-            let pieces = pieces.iter().copied();
-            match read_pieces(pieces, &mut targets, options()) {
+            let chunks = chunks.iter().copied();
+            match read_chunks(chunks, &mut targets, options()) {
                 Ok(tables) => {
                     // Server timestamps differ from run to run.
                     let mut all = shown(&tables);
@@ -104,8 +104,8 @@ fn chunk_boundaries_do_not_change_the_result_of_mutated_messages() {
         let (head, tail) = message.split_at(random.random_range(0..=message.len()));
         assert_eq!(outcome(&[head, tail]), whole, "{message:?}");
         let size = random.random_range(1..9);
-        let pieces: Vec<&[u8]> = message.chunks(size).collect();
-        assert_eq!(outcome(&pieces), whole, "{message:?} in {size}");
+        let chunks: Vec<&[u8]> = message.chunks(size).collect();
+        assert_eq!(outcome(&chunks), whole, "{message:?} in {size}");
         if let Err(refusal) = &whole {
             let ends = memchr::memchr_iter(b'\n', &message).count() as u64;
             assert!((1..=ends + 1).contains(&refusal.line) && !refusal.reason.is_empty());
@@ -153,7 +153,7 @@ fn parser_matches_a_simple_reference_parser() {
         }
         let cut = random.random_range(1..64);
         let tables =
-            read_pieces(message.as_bytes().chunks(cut), &mut nothing(), options()).unwrap();
+            read_chunks(message.as_bytes().chunks(cut), &mut nothing(), options()).unwrap();
         let shown = shown(&tables);
         let column = |name: &str| shown.iter().find(|one| one.starts_with(name)).unwrap().clone();
         assert_eq!(column("t.s:"), format!("t.s:SYMBOL=[{}]", symbols.join("|")), "{message:?}");
@@ -258,11 +258,11 @@ fn lines_parsed_in_a_batch_match_lines_parsed_alone() {
         let mut form = Vec::new();
         let count = random.random_range(1..30);
         let lines: Vec<_> = (0..count).map(|_| line_like(&mut form, &mut random)).collect();
-        let alone: Vec<_> = lines.iter().map(|line| read(line, target())).collect();
+        let separate: Vec<_> = lines.iter().map(|line| read(line, target())).collect();
         let message = lines.concat();
         let cut = random.random_range(1..message.len() + 1);
-        let whole = read_pieces(message.chunks(cut), &mut target(), options());
-        let Some(bad) = alone.iter().position(Result::is_err) else {
+        let whole = read_chunks(message.chunks(cut), &mut target(), options());
+        let Some(bad) = separate.iter().position(Result::is_err) else {
             let columns = |tables: &Outcome| shown(tables.as_ref().unwrap());
             let cells = |column: &str| {
                 let cells = column.split_once("=[").unwrap().1.replace(']', "");
@@ -270,7 +270,7 @@ fn lines_parsed_in_a_batch_match_lines_parsed_alone() {
                 if column.contains(":BOOLEAN") { cells.replace('-', "false") } else { cells }
             };
             for (index, column) in columns(&whole).iter().enumerate() {
-                let each = alone.iter().map(|one| cells(&columns(one)[index]));
+                let each = separate.iter().map(|one| cells(&columns(one)[index]));
                 assert_eq!(
                     cells(column),
                     each.collect::<Vec<_>>().join("|"),
@@ -282,7 +282,7 @@ fn lines_parsed_in_a_batch_match_lines_parsed_alone() {
             continue;
         };
         let refusal = whole.unwrap_err();
-        let expected = &alone[bad].as_ref().unwrap_err().reason;
+        let expected = &separate[bad].as_ref().unwrap_err().reason;
         assert_eq!(
             (refusal.line, &refusal.reason),
             (bad as u64 + 1, expected),

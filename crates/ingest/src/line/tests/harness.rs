@@ -12,25 +12,25 @@ pub(super) fn options() -> LineOptions {
         precision: LinePrecision::Nanos,
         create_tables: true,
         create_columns: true,
-        most_columns: 100,
-        most_line_bytes: 1 << 20,
-        most_held_bytes: 64 << 20,
-        goes_on: false,
+        max_columns: 100,
+        max_line_bytes: 1 << 20,
+        max_pending_bytes: 64 << 20,
+        is_continued: false,
     }
 }
 
 pub(super) type Outcome = Result<Vec<TableRows>, Refusal>;
 
 /// Reads one message whose bytes arrive in these chunks.
-pub(super) fn read_pieces<'b>(
-    pieces: impl IntoIterator<Item = &'b [u8]>,
+pub(super) fn read_chunks<'b>(
+    chunks: impl IntoIterator<Item = &'b [u8]>,
     targets: &mut Tables,
     options: LineOptions,
 ) -> Outcome {
     let mut reader = LineReader::new(options);
-    let all: Result<(), LineFailure> = pieces
+    let all: Result<(), LineFailure> = chunks
         .into_iter()
-        .try_for_each(|piece| reader.feed(piece, targets))
+        .try_for_each(|chunk| reader.feed(chunk, targets))
         .and_then(|()| reader.finish(targets));
     match all {
         Ok(()) => Ok(reader.into_tables().unwrap()),
@@ -40,7 +40,7 @@ pub(super) fn read_pieces<'b>(
 }
 
 pub(super) fn read(bytes: &[u8], mut targets: Tables) -> Outcome {
-    read_pieces([bytes], &mut targets, options())
+    read_chunks([bytes], &mut targets, options())
 }
 
 /// Returns the error for a message that consists of one line.

@@ -159,7 +159,7 @@ struct QwpOptionsSmall;
 
 impl QwpOptionsSmall {
     fn read(message: &[u8]) -> String {
-        let options = crate::qwp::QwpOptions { most_held_bytes: 4096, ..options() };
+        let options = crate::qwp::QwpOptions { max_pending_bytes: 4096, ..options() };
         read_all(&[message.to_vec()], nothing(), options).unwrap_err().1
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn gorilla(values: &[i64]) -> Vec<u8> {
             _ => (&[true; 4], 32),
         };
         bits.extend(prefix);
-        bits.extend((0..width).map(|place| difference >> place & 1 == 1));
+        bits.extend((0..width).map(|position| difference >> position & 1 == 1));
     }
     let byte = |bits: &[bool]| {
         bits.iter().enumerate().fold(0, |byte, (at, bit)| byte | u8::from(*bit) << at)
@@ -45,7 +45,7 @@ pub(super) fn gorilla(values: &[i64]) -> Vec<u8> {
 }
 
 /// Builds a message with every type and with both representations of null.
-fn whole(random: &mut ChaCha8Rng) -> Vec<u8> {
+fn complete_message(random: &mut ChaCha8Rng) -> Vec<u8> {
     let codes =
         [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24];
     let rows = random.random_range(0..6_usize);
@@ -107,7 +107,7 @@ fn data(code: u8, rows: usize, random: &mut ChaCha8Rng) -> Vec<u8> {
     bytes
 }
 
-fn spoil(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
+fn corrupt(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
     for _ in 0..random.random_range(0..4) {
         let at = random.random_range(0..=bytes.len());
         match random.random_range(0..5) {
@@ -134,10 +134,10 @@ fn spoil(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
 fn malformed_messages_are_rejected_with_a_reason() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     let types = [SqlType::Long, SqlType::Varchar, SqlType::Symbol, SqlType::Decimal(10, 2)];
-    let mut taken = 0;
+    let mut used = 0;
     for _ in 0..count() {
-        let mut bytes = whole(&mut random);
-        spoil(&mut bytes, &mut random);
+        let mut bytes = complete_message(&mut random);
+        corrupt(&mut bytes, &mut random);
         let tables = if random.random() {
             nothing()
         } else {
@@ -145,10 +145,10 @@ fn malformed_messages_are_rejected_with_a_reason() {
         };
         // `shown` also checks the types and lengths of the accepted columns.
         match read(bytes, tables) {
-            Ok(_) => taken += 1,
+            Ok(_) => used += 1,
             Err((_, reason)) => assert!(!reason.is_empty()),
         }
     }
-    println!("taken={taken}");
-    assert!(taken > 0);
+    println!("taken={used}");
+    assert!(used > 0);
 }

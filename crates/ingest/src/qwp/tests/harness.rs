@@ -11,11 +11,11 @@ pub(super) fn options() -> QwpOptions {
     QwpOptions {
         create_tables: true,
         create_columns: true,
-        most_columns: 100,
-        most_rows: 1_000,
-        most_tables: 4,
-        most_dictionary_bytes: 1 << 10,
-        most_held_bytes: 1 << 20,
+        max_columns: 100,
+        max_rows: 1_000,
+        max_tables: 4,
+        max_dictionary_bytes: 1 << 10,
+        max_pending_bytes: 1 << 20,
     }
 }
 

@@ -109,7 +109,7 @@ impl BuildSide {
             KeyRows::Lists { offsets, rows } => size_of::<u32>() * (offsets.len() + rows.len()),
         };
         memory.try_resize(memory_bytes(&rows) + keys.size() + lists)?;
-        Ok(Ok(Self { rows, keys, key_rows: key_rows, _memory: memory }))
+        Ok(Ok(Self { rows, keys, key_rows, _memory: memory }))
     }
 }
 

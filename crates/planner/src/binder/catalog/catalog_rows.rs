@@ -64,10 +64,10 @@ pub(crate) fn read_columns(visibility: &Visibility, schema: &TableSchema) -> Vec
 }
 
 /// Copies a table definition with only some of its columns.
-pub(crate) fn part_of(schema: &TableSchema, kept: &[usize]) -> TableSchema {
+pub(crate) fn projected(schema: &TableSchema, columns: &[usize]) -> TableSchema {
     let mut part = schema.clone();
-    part.columns = kept.iter().map(|&index| schema.columns[index].clone()).collect();
-    part.timestamp = schema.timestamp.and_then(|at| kept.iter().position(|&index| index == at));
+    part.columns = columns.iter().map(|&index| schema.columns[index].clone()).collect();
+    part.timestamp = schema.timestamp.and_then(|at| columns.iter().position(|&index| index == at));
     part
 }
 
@@ -346,12 +346,12 @@ impl Binder<'_> {
             if let Some(visibility) = self.visibility() {
                 let seen = read_columns(visibility, &schema);
                 let sizes = seen.iter().map(|&index| sizes[index]).collect();
-                return self.columns_rows(&part_of(&schema, &seen), sizes);
+                return self.columns_rows(&projected(&schema, &seen), sizes);
             }
             return self.columns_rows(&schema, sizes);
         }
         let view = self.view(&name.text).ok_or_else(|| error::no_table(name))?;
-        self.note_whole(&view.name);
+        self.note_all_columns(&view.name);
         let state = self.view_state(&view);
         let fields = state.columns.map_err(|failure| failure.at(error::span(name.span)))?;
         let column = |field: &tidemark_types::Field| ColumnSchema {
@@ -425,7 +425,7 @@ impl Binder<'_> {
             ),
             ("readers", SqlType::Long, longs(pinned.iter().map(|pin| pin.readers as i64))),
             ("ageMicros", SqlType::Long, longs(pinned.iter().map(|pin| pin.age_micros))),
-            ("heldBytes", SqlType::Long, longs(pinned.iter().map(|pin| pin.held_bytes as i64))),
+            ("heldBytes", SqlType::Long, longs(pinned.iter().map(|pin| pin.retained_bytes as i64))),
         ])
     }
 
@@ -502,11 +502,11 @@ impl Binder<'_> {
         let columns: Vec<(String, SqlType)> =
             table.columns.iter().map(|field| (field.name.clone(), field.sql_type)).collect();
         let rows = self.provider_rows(table.provider, &columns)?;
-        self.seen_rows(name, rows).map(Some)
+        self.visible_rows(name, rows).map(Some)
     }
 
     /// Filters rows that the server provides: removes rows about tables that the user cannot see.
-    fn seen_rows(&self, function: &str, rows: Relation) -> EngineResult<Relation> {
+    fn visible_rows(&self, function: &str, rows: Relation) -> EngineResult<Relation> {
         // A job without a table has an empty name.
         let tables = if function.eq_ignore_ascii_case("jobs") { "name" } else { "table_name" };
         let names = rows.columns.iter().find(|column| column.name == tables);
@@ -524,9 +524,9 @@ impl Binder<'_> {
         let reads = |source: &ViewSource| match source {
             ViewSource::Table { id, .. } => {
                 let table = self.snapshot.table_by_id(*id);
-                table.is_some_and(|table| self.reads_whole(&table.schema().name))
+                table.is_some_and(|table| self.may_read_all(&table.schema().name))
             }
-            ViewSource::View { name, .. } => self.reads_whole(name),
+            ViewSource::View { name, .. } => self.may_read_all(name),
         };
         view.sources.values().all(reads)
     }
@@ -548,7 +548,7 @@ impl Binder<'_> {
             (None, Some(_)) => Some("refresh failed and will be retried".to_owned()),
             (None, None) => None,
         }
-        .filter(|_| self.reads_whole(name))
+        .filter(|_| self.may_read_all(name))
     }
 
     /// Hides `last_error` of tables and views unless the user may read them and all of their
@@ -567,7 +567,7 @@ impl Binder<'_> {
             view.is_none_or(|view| self.reads_sources(&view))
         };
         let tables = self.sorted_tables().into_iter();
-        let names_read = tables.filter(|table| self.reads_whole(&table.schema().name));
+        let names_read = tables.filter(|table| self.may_read_all(&table.schema().name));
         let names_read = names_read.filter(reads_sources);
         let names_read = names_read.map(|table| table.schema().name.clone());
         let names_read = names_read.map(|name| lit(ScalarValue::Utf8View(Some(name))));

@@ -227,17 +227,17 @@ impl Binder<'_> {
     }
 
     /// Name of the base table, if it is visible to the user.
-    fn seen_base(&self, one: &Known) -> Option<String> {
+    fn visible_base(&self, one: &Known) -> Option<String> {
         let name = &one.view.base_name;
         let sees = self.visibility().is_none_or(|visibility| visibility.sees(name));
         sees.then(|| name.clone())
     }
 
-    fn seen_query(&self, one: &Known) -> Option<String> {
-        self.reads_whole(&one.table.schema().name).then(|| one.view.query.clone())
+    fn visible_query(&self, one: &Known) -> Option<String> {
+        self.may_read_all(&one.table.schema().name).then(|| one.view.query.clone())
     }
 
-    fn seen_reason(&self, one: &Known) -> Option<String> {
+    fn visible_reason(&self, one: &Known) -> Option<String> {
         let why = (one.state.invalid.as_deref(), one.progress.failure.as_deref());
         self.shown_reason(&one.table.schema().name, &one.view, why)
     }
@@ -249,12 +249,12 @@ impl Binder<'_> {
         let mut columns = vec![
             list.texts("view_name", |one| Some(one.name())),
             list.texts("refresh_type", |one| Some(one.refresh_type().to_owned())),
-            list.texts("base_table_name", |one| self.seen_base(one)),
+            list.texts("base_table_name", |one| self.visible_base(one)),
             list.times("last_refresh_start_timestamp", |one| one.state.started_micros),
             list.times("last_refresh_finish_timestamp", |one| one.state.finished_micros),
-            list.texts("view_sql", |one| self.seen_query(one)),
+            list.texts("view_sql", |one| self.visible_query(one)),
             list.texts("view_table_dir_name", |one| Some(one.directory())),
-            list.texts("invalidation_reason", |one| self.seen_reason(one)),
+            list.texts("invalidation_reason", |one| self.visible_reason(one)),
             list.texts("view_status", |one| Some(one.status().to_owned())),
             list.longs("refresh_base_table_txn", Known::shown),
             list.longs("base_table_txn", |one| one.last),
@@ -277,10 +277,10 @@ impl Binder<'_> {
         let mut columns = vec![
             list.texts("view_name", |one| Some(one.name())),
             list.texts("view_table_dir_name", |one| Some(one.directory())),
-            list.texts("base_table_name", |one| self.seen_base(one)),
-            list.texts("view_sql", |one| self.seen_query(one)),
+            list.texts("base_table_name", |one| self.visible_base(one)),
+            list.texts("view_sql", |one| self.visible_query(one)),
             list.texts("view_status", |one| Some(one.status().to_owned())),
-            list.texts("invalidation_reason", |one| self.seen_reason(one)),
+            list.texts("invalidation_reason", |one| self.visible_reason(one)),
             list.longs("flush_every_interval", |one| flush(one).map(count)),
             list.texts("flush_every_interval_unit", |one| flush(one).map(word)),
             list.longs("in_memory_interval", |one| memory(one).map(count)),
@@ -299,7 +299,7 @@ impl Binder<'_> {
         form: ViewForm,
     ) -> EngineResult<Relation> {
         let (table, view) = self.incremental_view(name, form, Permission::Select)?;
-        self.note_whole(&table.schema().name);
+        self.note_all_columns(&table.schema().name);
         let known = self.known_of(table, view, None);
         let ddl = known.create_text(self.visibility().is_some());
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
@@ -309,13 +309,13 @@ impl Binder<'_> {
     pub(crate) fn incremental_statements(&mut self, form: ViewForm) -> Vec<String> {
         let shows_owner = self.visibility().is_some();
         let mut waiting = self.known_views(form);
-        waiting.retain(|one| self.reads_whole(&one.table.schema().name));
+        waiting.retain(|one| self.may_read_all(&one.table.schema().name));
         let mut statements = Vec::with_capacity(waiting.len());
         while !waiting.is_empty() {
             let is_waiting = |base: u64| waiting.iter().any(|other| other.view.table == base);
             let ready = waiting.iter().position(|one| !is_waiting(one.view.base)).unwrap_or(0);
             let one = waiting.remove(ready);
-            self.note_whole(&one.table.schema().name);
+            self.note_all_columns(&one.table.schema().name);
             statements.push(one.create_text(shows_owner));
         }
         statements
@@ -343,7 +343,7 @@ fn followed(list: List<'_>, now_micros: i64) -> Vec<Column> {
     let lag = |one: &Known| Some(now_micros.saturating_sub(one.state.finished_micros?).max(0));
     let behind = |one: &Known| Some(one.last?.saturating_sub(one.shown().unwrap_or(0)));
     vec![
-        list.longs("in_mem_bytes", |one| Some(one.progress.kept_bytes)),
+        list.longs("in_mem_bytes", |one| Some(one.progress.state_bytes)),
         zero("in_mem_rows"),
         zero("o3_rejected_count"),
         zero("below_lower_bound_count"),
@@ -372,7 +372,7 @@ fn checkpoints(list: List<'_>) -> Vec<Column> {
     let ratio = Arc::new(Float64Array::new_null(list.0.len()));
     vec![
         null("checkpoint_timeline_generation"),
-        list.longs("checkpoint_timeline_entries", |one| Some(one.progress.kept_states)),
+        list.longs("checkpoint_timeline_entries", |one| Some(one.progress.saved_states)),
         null("checkpoint_timeline_normalized_base_seqtxn"),
         zero("checkpoint_timeline_logical_bytes"),
         zero("checkpoint_timeline_physical_bytes"),

@@ -80,9 +80,9 @@ impl Binder<'_> {
     /// snapshot counts as a reader of every table.
     pub(crate) fn reader_pool_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
-        let held = self.context.pinned(self.snapshot);
-        let pairs = || tables.iter().flat_map(|table| held.iter().map(move |pin| (table, pin)));
-        let count = tables.len() * held.len();
+        let pinned = self.context.pinned(self.snapshot);
+        let pairs = || tables.iter().flat_map(|table| pinned.iter().map(move |pin| (table, pin)));
+        let count = tables.len() * pinned.len();
         let names = texts(pairs().map(|(table, _)| Some(&table.schema().name)));
         let since = pairs().map(|(_, pin)| pin.published_micros);
         self.literal_rows(vec![

@@ -39,7 +39,7 @@ impl Binder<'_> {
                 if IncrementalView::is(self.snapshot, table.schema().id) {
                     return Err(no_name_of_a_table(name));
                 }
-                self.note_whole(&table.schema().name);
+                self.note_all_columns(&table.schema().name);
                 let ddl = create_table_text(table.schema(), &self.declared_keys(table.schema()));
                 self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
             }
@@ -150,7 +150,7 @@ impl Binder<'_> {
                     0 => Some(schema),
                     _ => tables.iter().find(is_it).map(|table| table.schema().as_ref()),
                 }?;
-                let seen = self.seen_part(other);
+                let seen = self.visible_schema(other);
                 let is_seen = to.columns.iter().all(|name| seen.column_index(name).is_some());
                 is_seen.then(|| other.name.clone())
             });

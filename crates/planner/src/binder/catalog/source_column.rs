@@ -13,9 +13,9 @@ use super::pg_catalog::types::column_modifier;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 
 /// A column of the result, and its index in the current plan node.
-struct Wanted {
+struct ResultColumn {
     output: usize,
-    place: usize,
+    index: usize,
 }
 
 /// Records the source table columns of a result, through plan nodes that pass values on unchanged.
@@ -23,24 +23,27 @@ struct Wanted {
 /// of the view.
 pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     let outputs: Vec<Expr> = rows.columns.iter().map(ScopeColumn::expr).collect();
-    let all = (0..outputs.len()).map(|place| Wanted { output: place, place }).collect();
+    let all = (0..outputs.len())
+        .map(|position| ResultColumn { output: position, index: position })
+        .collect();
     let mut open = vec![(&rows.plan, through(&outputs, &rows.plan, all))];
-    while let Some((plan, wanted)) = open.pop() {
+    while let Some((plan, columns)) = open.pop() {
         match plan {
-            LogicalPlan::TableScan(scan) => note(scan, &wanted, found),
+            LogicalPlan::TableScan(scan) => note(scan, &columns, found),
             LogicalPlan::Projection(projection) => {
                 let input = projection.input.as_ref();
-                open.push((input, through(&projection.expr, input, wanted)));
+                open.push((input, through(&projection.expr, input, columns)));
             }
-            LogicalPlan::Filter(filter) => open.push((&filter.input, wanted)),
-            LogicalPlan::Sort(sort) => open.push((&sort.input, wanted)),
-            LogicalPlan::Limit(limit) => open.push((&limit.input, wanted)),
+            LogicalPlan::Filter(filter) => open.push((&filter.input, columns)),
+            LogicalPlan::Sort(sort) => open.push((&sort.input, columns)),
+            LogicalPlan::Limit(limit) => open.push((&limit.input, columns)),
             LogicalPlan::Join(join) => {
                 let width = join.left.schema().fields().len();
                 let (left, right): (Vec<_>, Vec<_>) =
-                    wanted.into_iter().partition(|one| one.place < width);
+                    columns.into_iter().partition(|one| one.index < width);
                 let right = right.into_iter();
-                let right = right.map(|one| Wanted { place: one.place - width, ..one }).collect();
+                let right =
+                    right.map(|one| ResultColumn { index: one.index - width, ..one }).collect();
                 open.extend([(join.left.as_ref(), left), (join.right.as_ref(), right)]);
             }
             _ => {}
@@ -49,31 +52,32 @@ pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
 }
 
 /// Returns the columns that a projection passes on unchanged.
-fn through(exprs: &[Expr], input: &LogicalPlan, wanted: Vec<Wanted>) -> Vec<Wanted> {
-    let places = input.schema().columns().into_iter().enumerate();
-    let places: HashMap<Column, usize> = places.map(|(place, column)| (column, place)).collect();
-    let place = |expr: &Expr| match expr {
-        Expr::Column(column) => places.get(column).copied(),
+fn through(exprs: &[Expr], input: &LogicalPlan, columns: Vec<ResultColumn>) -> Vec<ResultColumn> {
+    let indices = input.schema().columns().into_iter().enumerate();
+    let indices: HashMap<Column, usize> =
+        indices.map(|(position, column)| (column, position)).collect();
+    let position = |expr: &Expr| match expr {
+        Expr::Column(column) => indices.get(column).copied(),
         _ => None,
     };
-    let handed_on = |Wanted { output, place: of }: Wanted| {
+    let handed_on = |ResultColumn { output, index: of }: ResultColumn| {
         let expr = match exprs.get(of)? {
             Expr::Alias(alias) => alias.expr.as_ref(),
             expr => expr,
         };
-        Some(Wanted { output, place: place(expr)? })
+        Some(ResultColumn { output, index: position(expr)? })
     };
-    wanted.into_iter().filter_map(handed_on).collect()
+    columns.into_iter().filter_map(handed_on).collect()
 }
 
-fn note(scan: &TableScan, wanted: &[Wanted], found: &mut [Field]) {
+fn note(scan: &TableScan, columns: &[ResultColumn], found: &mut [Field]) {
     let Ok(provider) = source_as_provider(&scan.source) else { return };
     let Some(table) = provider.downcast_ref::<SnapshotTable>() else { return };
     let schema = table.table().schema();
-    for Wanted { output, place } in wanted {
+    for ResultColumn { output, index: position } in columns {
         let index = match &scan.projection {
-            Some(columns) => columns[*place],
-            None => *place,
+            Some(columns) => columns[*position],
+            None => *position,
         };
         let Some(column) = schema.columns.get(index) else { continue };
         found[*output].source = Some(SourceColumn {

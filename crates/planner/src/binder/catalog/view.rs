@@ -14,7 +14,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, identifier};
 use crate::Access;
 use crate::binder::state::binder::VariableValue;
 use crate::binder::state::scope::{Relation, ScopeColumn};
-use crate::binder::state::views::{BoundView, ViewPlace};
+use crate::binder::state::views::{BoundView, ViewContext};
 use crate::binder::{Binder, error};
 
 /// Maximum nesting depth of views.
@@ -100,7 +100,7 @@ impl Binder<'_> {
     ) -> (EngineResult<Relation>, Vec<Access>) {
         let outer = mem::take(&mut self.accesses);
         let (name, owner) = (view.name.clone(), view.owner());
-        self.view_places.push(ViewPlace { before: outer.clone(), view: name, owner });
+        self.view_contexts.push(ViewContext { before: outer.clone(), view: name, owner });
         let rows = self.within(tree, |inner| {
             inner.beneath_view = true;
             inner.view_sources = view.sources.clone().map(Arc::new);
@@ -118,7 +118,7 @@ impl Binder<'_> {
             }
             rows
         });
-        self.view_places.pop();
+        self.view_contexts.pop();
         let reads = mem::replace(&mut self.accesses, outer).list().into_iter();
         let reads: Vec<Access> =
             reads.map(|access| access.through(&view.name, &view.owner())).collect();

@@ -37,7 +37,7 @@ impl Binder<'_> {
         let states: Vec<ViewState> = views.iter().map(|view| self.shown_state(view)).collect();
         let queries = views.iter_mut().map(|view| {
             let query = std::mem::take(&mut view.query);
-            self.reads_whole(&view.name).then_some(query)
+            self.may_read_all(&view.name).then_some(query)
         });
         let queries = texts(queries);
         let reason = |(view, state): (&View, &ViewState)| {
@@ -63,7 +63,7 @@ impl Binder<'_> {
 
     /// The current state of a view; empty and without an error if the user may not read the view.
     fn shown_state(&mut self, view: &View) -> ViewState {
-        if self.reads_whole(&view.name) {
+        if self.may_read_all(&view.name) {
             return self.view_state(view);
         }
         ViewState { columns: Ok(Vec::new()), timestamp: None, reads: Vec::new() }
@@ -86,7 +86,7 @@ impl Binder<'_> {
             }
             return Err(no_view(name));
         };
-        self.note_whole(&view.name);
+        self.note_all_columns(&view.name);
         let ddl = create_view_text(&view);
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
@@ -103,35 +103,35 @@ impl Binder<'_> {
                 return Err(error::at(ErrorCode::InvalidValue, message, name.span));
             }
         }
-        let named = |wanted: &str| {
-            let covers = [wanted, "SCHEMA", "ALL"];
+        let named = |category: &str| {
+            let covers = [category, "SCHEMA", "ALL"];
             let is_covered =
                 |name: &Name| covers.iter().any(|known| known.eq_ignore_ascii_case(&name.text));
             categories.iter().any(is_covered)
         };
-        let wanted = |category: &str| categories.is_empty() || named(category) != exclude;
+        let is_listed = |category: &str| categories.is_empty() || named(category) != exclude;
         let mut statements = Vec::new();
-        if wanted("TABLES") {
+        if is_listed("TABLES") {
             for table in self.listed_tables() {
                 let name = &table.schema().name;
                 let is_view = IncrementalView::is(self.snapshot, table.schema().id);
-                if is_view || !self.reads_whole(name) {
+                if is_view || !self.may_read_all(name) {
                     continue;
                 }
-                self.note_whole(name);
+                self.note_all_columns(name);
                 statements
                     .push(create_table_text(table.schema(), &self.declared_keys(table.schema())));
             }
         }
-        if wanted("MATERIALIZED_VIEWS") {
+        if is_listed("MATERIALIZED_VIEWS") {
             statements.extend(self.incremental_statements(ViewForm::Materialized));
         }
-        if wanted("LIVE_VIEWS") {
+        if is_listed("LIVE_VIEWS") {
             statements.extend(self.incremental_statements(ViewForm::Live));
         }
-        if wanted("VIEWS") {
+        if is_listed("VIEWS") {
             for view in self.views_in_order() {
-                self.note_whole(&view.name);
+                self.note_all_columns(&view.name);
                 statements.push(create_view_text(&view));
             }
         }
@@ -142,7 +142,7 @@ impl Binder<'_> {
     fn views_in_order(&mut self) -> Vec<View> {
         let mut waiting: Vec<(View, Vec<String>)> = Vec::new();
         for view in self.sorted_views() {
-            if self.reads_whole(&view.name) {
+            if self.may_read_all(&view.name) {
                 let reads = self.view_state(&view).reads;
                 waiting.push((view, reads));
             }

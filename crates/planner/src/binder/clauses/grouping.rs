@@ -140,9 +140,9 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(id)));
         }
         let subset = |bits: usize| {
-            let taken = parts.iter().enumerate();
-            let taken = taken.filter(|(index, _)| bits & (1 << (parts.len() - 1 - index)) != 0);
-            taken.flat_map(|(_, part)| part.iter().copied()).collect()
+            let used = parts.iter().enumerate();
+            let used = used.filter(|(index, _)| bits & (1 << (parts.len() - 1 - index)) != 0);
+            used.flat_map(|(_, part)| part.iter().copied()).collect()
         };
         Ok((0..1_usize << parts.len()).rev().map(subset).collect())
     }

@@ -113,7 +113,7 @@ impl<'a> Binder<'a> {
             .cloned()
             .ok_or_else(|| EngineError::internal("a time join without a timestamp"))?;
         let offsets = self.offsets(chain.offsets, time.sql_type)?;
-        let kept = self.filtered_if(left, filter).map_err(|failure| match failure.code {
+        let retained = self.filtered_if(left, filter).map_err(|failure| match failure.code {
             ErrorCode::ColumnNotFound | ErrorCode::TableNotFound => EngineError {
                 message: "HORIZON JOIN WHERE clause can only reference master table columns".into(),
                 ..failure
@@ -122,16 +122,16 @@ impl<'a> Binder<'a> {
         })?;
         let mut sides = Vec::with_capacity(rights.len());
         for (link, right) in chain.links.iter().zip(&rights) {
-            sides.push(self.horizon_side(&kept, link, right.clone(), time.sql_type)?);
+            sides.push(self.horizon_side(&retained, link, right.clone(), time.sql_type)?);
         }
-        let (left_plan, left_timestamp) = in_time_order(&kept, &time, time.sql_type)?;
+        let (left_plan, left_timestamp) = in_time_order(&retained, &time, time.sql_type)?;
         let reference = self.relation_name();
         let horizon = Horizon { qualifier: TableReference::bare(reference.as_str()), offsets };
         let node = HorizonJoinNode::try_new(left_plan, left_timestamp, sides, horizon)
             .map_err(error::plan)?;
         let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
-        let width = kept.columns.len() + 2;
-        let mut joined = kept;
+        let width = retained.columns.len() + 2;
+        let mut joined = retained;
         let qualifier = chain.alias.map(|alias| Arc::from(alias.text.as_str()));
         for (name, sql_type) in [("offset", SqlType::Long), ("timestamp", time.sql_type)] {
             joined.columns.push(ScopeColumn {
@@ -160,7 +160,7 @@ impl<'a> Binder<'a> {
             Some(on) => self.condition(on, left, &right)?,
             None => Condition::default(),
         };
-        let terms = Terms::of(condition.rest, left, &right);
+        let terms = Terms::of(condition.residual, left, &right);
         if !terms.left.is_empty() || !terms.both.is_empty() {
             return Err(unsupported_condition(link.keyword));
         }
@@ -258,12 +258,12 @@ impl<'a> Binder<'a> {
         let keys = || items.iter().filter(|item| !has_aggregate(&item.value.expr));
         let mut named = Vec::new();
         for id in group_by {
-            let wanted = crate::binder::names::canonical(self.tree, *id);
+            let required = crate::binder::names::canonical(self.tree, *id);
             let by_text = |item: &&Item| {
                 let same = item.node.is_some_and(|node| {
-                    identifier::same(&crate::binder::names::canonical(self.tree, node), &wanted)
+                    identifier::same(&crate::binder::names::canonical(self.tree, node), &required)
                 });
-                same || identifier::same(&item.name, &wanted)
+                same || identifier::same(&item.name, &required)
             };
             let found = match self.node(*id)? {
                 Node::Integer { text } => text.parse::<usize>().ok().and_then(|position| {

@@ -28,7 +28,7 @@ use crate::binder::{Binder, error};
 
 /// A row offset from the start or from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RowOffset {
     FromStart(i64),
     FromEnd(i64),
 }
@@ -74,9 +74,9 @@ impl Bounds<Number> {
 
 impl Bounds<Option<i64>> {
     /// The start and end of the row range; `None` for all rows.
-    fn places(&self) -> EngineResult<Option<(Place, Place)>> {
-        let start = Place::FromStart;
-        let end = |back: i64| Place::FromEnd(back.saturating_neg());
+    fn row_range(&self) -> EngineResult<Option<(RowOffset, RowOffset)>> {
+        let start = RowOffset::FromStart;
+        let end = |back: i64| RowOffset::FromEnd(back.saturating_neg());
         if let Some(offset) = self.offset {
             let skip = offset.max(0);
             let to = self.first.map_or(i64::MAX, |count| skip.saturating_add(count.max(0)));
@@ -114,9 +114,9 @@ impl Binder<'_> {
             return numbered(source, |row, rows| within_limit(row, rows, bounds));
         };
         let located = |failure: EngineError| failure.at(error::span(at));
-        let Some((from, to)) = known.places().map_err(located)? else { return Ok(source) };
+        let Some((from, to)) = known.row_range().map_err(located)? else { return Ok(source) };
         match (from, to) {
-            (Place::FromStart(from), Place::FromStart(to)) => range(source, from, to),
+            (RowOffset::FromStart(from), RowOffset::FromStart(to)) => range(source, from, to),
             _ => self.rows_between(source, from, to),
         }
     }
@@ -134,23 +134,30 @@ impl Binder<'_> {
     }
 
     /// The rows between two offsets, at least one of which is counted from the end.
-    fn rows_between(&self, source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
+    fn rows_between(
+        &self,
+        source: Relation,
+        from: RowOffset,
+        to: RowOffset,
+    ) -> EngineResult<Relation> {
         // In a correlated sub-query, rows are counted separately for each outer row.
         if !self.outer.is_empty() {
             return numbered(source, |row, rows| {
-                let place = |place: Place| match place {
-                    Place::FromStart(offset) => lit(offset),
-                    Place::FromEnd(offset) => rows.clone() - lit(offset),
+                let index = |index: RowOffset| match index {
+                    RowOffset::FromStart(offset) => lit(offset),
+                    RowOffset::FromEnd(offset) => rows.clone() - lit(offset),
                 };
                 // Row numbers start at 1.
-                row.clone().gt(place(from)).and(row.lt_eq(place(to)))
+                row.clone().gt(index(from)).and(row.lt_eq(index(to)))
             });
         }
         let number = |count: i64| usize::try_from(count).unwrap_or(usize::MAX);
-        let (Place::FromStart(cut) | Place::FromEnd(cut)) = to;
+        let (RowOffset::FromStart(cut) | RowOffset::FromEnd(cut)) = to;
         let rows = match from {
-            Place::FromStart(skip) => LastRows { skip: number(skip), keep: None, cut: number(cut) },
-            Place::FromEnd(keep) => {
+            RowOffset::FromStart(skip) => {
+                LastRows { skip: number(skip), keep: None, cut: number(cut) }
+            }
+            RowOffset::FromEnd(keep) => {
                 LastRows { skip: 0, keep: Some(number(keep)), cut: number(cut) }
             }
         };
@@ -239,13 +246,13 @@ impl ScalarUDFImpl for WithinLimit {
         let is_within = |at: usize| -> Result<bool> {
             let (first, second, offset) = (number(2, at), number(3, at), number(4, at));
             let failed = |failure: EngineError| DataFusionError::External(Box::new(failure));
-            let places = Bounds { first, second, offset }.places().map_err(failed)?;
+            let indices = Bounds { first, second, offset }.row_range().map_err(failed)?;
             let (Some(row), Some(rows)) = (number(0, at), number(1, at)) else { return Ok(false) };
-            let offset = |place: Place| match place {
-                Place::FromStart(offset) => offset,
-                Place::FromEnd(back) => rows.saturating_sub(back),
+            let offset = |index: RowOffset| match index {
+                RowOffset::FromStart(offset) => offset,
+                RowOffset::FromEnd(back) => rows.saturating_sub(back),
             };
-            Ok(places.is_none_or(|(from, to)| row > offset(from) && row <= offset(to)))
+            Ok(indices.is_none_or(|(from, to)| row > offset(from) && row <= offset(to)))
         };
         let within = (0..count).map(is_within).collect::<Result<Vec<bool>>>()?;
         Ok(ColumnarValue::Array(Arc::new(BooleanArray::from(within))))

@@ -51,8 +51,8 @@ impl MovedSum {
             Some((resolved.build)(left, right))
         };
         let constant = lit(ScalarValue::Int64(Some(self.constant)));
-        let share = by(BinaryOperator::Multiply, constant, count)?;
-        by(BinaryOperator::Add, sum, share)
+        let product = by(BinaryOperator::Multiply, constant, count)?;
+        by(BinaryOperator::Add, sum, product)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::binder::expressions::expression::has_aggregate;
 use crate::binder::expressions::{constant, predicate};
 use crate::binder::names;
 use crate::binder::names::NameSet;
-use crate::binder::state::binder::WHOLE;
+use crate::binder::state::binder::ALL_COLUMNS;
 use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
@@ -47,11 +47,11 @@ impl Binder<'_> {
             aggregates.push((self.pivot_aggregate(item, &source)?, item));
         }
         let mut cells = vec![Cell { name: String::new(), test: None }];
-        let mut kept = Vec::with_capacity(axes.len());
+        let mut retained = Vec::with_capacity(axes.len());
         for (axis, values) in axes {
             let tests = self.axis_tests(*axis, values, &source)?;
             let any = any_of(tests.iter().map(|(_, test)| test.clone()));
-            kept.extend(any.map(|test| Typed::computed(test, SqlType::Boolean)));
+            retained.extend(any.map(|test| Typed::computed(test, SqlType::Boolean)));
             let columns = cells.len() * tests.len() * aggregates.len();
             if columns > MAX_COLUMNS {
                 return Err(too_many_columns(columns, self.tree.span(*axis)));
@@ -79,7 +79,7 @@ impl Binder<'_> {
                 outputs.push((name, Typed::computed(expr, value.sql_type)));
             }
         }
-        let plan = relation::filter(source.plan.clone(), predicate::all(kept).expr)?;
+        let plan = relation::filter(source.plan.clone(), predicate::all(retained).expr)?;
         self.pivot_rows(&source.with_plan(plan), keys, outputs)
     }
 
@@ -151,7 +151,7 @@ impl Binder<'_> {
             Some(access) => Err(refusal(&access).at(error::span(position))),
             None if unknown.is_empty() => Ok(()),
             None => {
-                self.context.ask(unknown);
+                self.context.request_permissions(unknown);
                 Err(error::not_supported("an unanswered permission check is", position))
             }
         }
@@ -217,11 +217,11 @@ impl Binder<'_> {
             collect_aggregates(&output.expr, &mut aggregates);
         }
         let (plan, replaced) = self.grouped_plan(source, &grouped, &aggregates)?;
-        let mut taken = NameSet::default();
+        let mut used = NameSet::default();
         let mut exprs = Vec::with_capacity(keys.len() + outputs.len());
         let mut columns = Vec::with_capacity(keys.len() + outputs.len());
         for (name, value) in keys.into_iter().chain(outputs) {
-            let name = taken.number(&name);
+            let name = used.number(&name);
             exprs.push(replaced.apply(value.expr)?.alias(&name));
             columns.push(relation::output_column(&name, value.sql_type));
         }
@@ -234,7 +234,7 @@ impl Binder<'_> {
 fn refusal(Access { table, columns, permission, view, .. }: &Access) -> EngineError {
     let object = match (view, columns.first().map(String::as_str)) {
         (Some(view), _) => format!("{view}, whose owner lacks a required permission"),
-        (None, None | Some(WHOLE)) => table.clone(),
+        (None, None | Some(ALL_COLUMNS)) => table.clone(),
         (None, Some(column)) => format!("{table}({column})"),
     };
     denied(*permission, &object)

@@ -149,7 +149,7 @@ impl Binder<'_> {
         let mut read = partition.iter().chain(sorts.iter().map(|key| &key.expr));
         // Without ORDER BY, any row may be the first.
         if sorts.is_empty() || read.any(|expr| stage.rows.are_read(expr)) {
-            stage.take_apart()?;
+            stage.expand()?;
         }
         let mut order: Vec<SortExpr> = sorts.iter().map(|key| key.sort(key.expr.clone())).collect();
         if let (true, Some(time)) = (order.is_empty(), stage.ascending_time()) {

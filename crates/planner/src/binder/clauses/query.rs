@@ -163,12 +163,12 @@ impl Binder<'_> {
         let bound = bound.and_then(|relation| relation.renamed(&table.columns));
         self.common_tables.extend(hidden);
         self.variables.extend(inner);
-        Some(bound.and_then(|relation| self.made_once(relation, position, reads_outer, name)))
+        Some(bound.and_then(|relation| self.computed_once(relation, position, reads_outer, name)))
     }
 
     /// Computes the rows once if they are volatile and the statement references the CTE more than
     /// once.
-    fn made_once(
+    fn computed_once(
         &mut self,
         relation: Relation,
         position: usize,

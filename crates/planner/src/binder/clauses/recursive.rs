@@ -25,7 +25,8 @@ impl Binder<'_> {
         };
         let first = self.query(left)?.renamed(&table.columns)?;
         let names: Vec<String> = first.columns.iter().map(|column| column.name.clone()).collect();
-        let types: Vec<SqlType> = first.columns.iter().map(|one| kept_type(one.sql_type)).collect();
+        let types: Vec<SqlType> =
+            first.columns.iter().map(|one| column_type(one.sql_type)).collect();
         let work = self.relation_name();
         let rows = self.last_rows(&work, &names, &types)?;
         self.common_tables.push(CommonTable {
@@ -120,7 +121,7 @@ fn is_texty(of: SqlType) -> bool {
 /// The type of a column in all steps of a recursive CTE. Symbol codes are valid only within their
 /// own table. An untyped null is shown as a string. A single character in the first step may become
 /// longer in the next step.
-fn kept_type(of: SqlType) -> SqlType {
+fn column_type(of: SqlType) -> SqlType {
     match of {
         SqlType::Symbol | SqlType::Char | SqlType::Null => SqlType::String,
         other => other,
@@ -139,18 +140,18 @@ fn check_columns(
     if first.columns.len() != next.columns.len() {
         return Err(mismatch("queries have different number of columns".to_owned()));
     }
-    for (wanted, column) in types.iter().zip(&next.columns) {
+    for (target, column) in types.iter().zip(&next.columns) {
         // A number in a string column would be formatted differently in each step: `1`, then `1.0`.
-        let fits = if wanted.is_text() {
+        let fits = if target.is_text() {
             is_texty(column.sql_type)
         } else {
-            unify::union_columns(*wanted, column.sql_type) == Some(*wanted)
+            unify::union_columns(*target, column.sql_type) == Some(*target)
         };
         if !fits {
-            let (found, wanted) = (column.sql_type.name(), wanted.name());
+            let (found, target) = (column.sql_type.name(), target.name());
             let name = &column.name;
             let message = format!(
-                "recursive query: column '{name}' is {wanted} in the first term and {found} \
+                "recursive query: column '{name}' is {target} in the first term and {found} \
                  in the second"
             );
             let failure: EngineError = mismatch(message);

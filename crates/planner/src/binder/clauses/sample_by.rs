@@ -195,7 +195,7 @@ impl Binder<'_> {
             let at = self.tree.span(id);
             return Err(error::at(ErrorCode::InvalidValue, "constant expected", at));
         }
-        let Some(at) = self.instant(id, unit, "Invalid date")? else { return Ok(None) };
+        let Some(at) = self.timestamp(id, unit, "Invalid date")? else { return Ok(None) };
         let Some(zone) = zone else { return Ok(Some(at)) };
         let value = self.expression(id, &Scope::empty())?;
         let text = value.constant.as_ref().and_then(constant::as_text);
@@ -276,7 +276,7 @@ impl Binder<'_> {
             // The type of the select item that consists of exactly this aggregate; DOUBLE if no
             // such item exists.
             let sql_type = types.get(aggregate).copied().unwrap_or(SqlType::Double);
-            self.refuse_made_up(fill, aggregate)?;
+            self.refuse_computed_fill(fill, aggregate)?;
             values.push(match fill {
                 Fill::Prev { of: Some(of), .. } if single && sampled.aggregates.len() > 1 => {
                     return Err(error::at(
@@ -318,7 +318,7 @@ impl Binder<'_> {
 
     /// Rejects interpolated and constant FILL values for `array_agg` and `sparkline`, whose results
     /// are arrays and charts.
-    fn refuse_made_up(&self, fill: &Fill, aggregate: &Expr) -> EngineResult<()> {
+    fn refuse_computed_fill(&self, fill: &Fill, aggregate: &Expr) -> EngineResult<()> {
         if !matches!(fill, Fill::Linear { .. } | Fill::Constant { .. }) {
             return Ok(());
         }

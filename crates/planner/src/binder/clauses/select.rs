@@ -30,7 +30,7 @@ impl Binder<'_> {
     ) -> EngineResult<Relation> {
         let entered = self.named_windows.enter(&select.windows);
         let of_output = std::mem::take(&mut self.time_is_read);
-        let of_sources = of_output || self.goes_by_time(select);
+        let of_sources = of_output || self.depends_on_time(select);
         let around = std::mem::replace(&mut self.block_time, BlockTime { of_sources, of_output });
         let output = entered.and_then(|()| self.select_block(select, order_by));
         self.block_time = around;
@@ -39,7 +39,7 @@ impl Binder<'_> {
     }
 
     /// Whether a clause or a join in the block depends on the designated timestamp of its rows.
-    fn goes_by_time(&self, select: &SelectNode) -> bool {
+    fn depends_on_time(&self, select: &SelectNode) -> bool {
         let mut pending: Vec<NodeId> = select.from.into_iter().collect();
         let mut joins = false;
         while let Some(id) = pending.pop() {
@@ -172,11 +172,11 @@ impl Binder<'_> {
         // Window functions are computed before the select list expands values into rows, unless
         // they read the expanded elements.
         if stage.window_reads_elements(&windows) {
-            stage.take_apart()?;
+            stage.expand()?;
         }
         stage.plan_windows(&windows)?;
         if distinct_on.is_empty() || qualify.is_some() {
-            stage.take_apart()?;
+            stage.expand()?;
         }
         if let Some(test) = qualify {
             let test = stage.replaced.apply(test)?;
@@ -185,7 +185,7 @@ impl Binder<'_> {
         stage.plan_subqueries(!order_by.is_empty())?;
         if !distinct_on.is_empty() {
             stage = self.first_of_each(stage, aliases, distinct_on, order_by)?;
-            stage.take_apart()?;
+            stage.expand()?;
         }
         self.projected(stage, aliases, order_by, *distinct && distinct_on.is_empty())
     }
@@ -269,9 +269,9 @@ impl Binder<'_> {
         self.conjuncts(id, &mut ids);
         let mut ranges: Option<time_range::Ranges> = None;
         let mut conjuncts = Vec::with_capacity(ids.len());
-        let (before, mut uses_in_time) = (self.parameter_uses.met, 0);
+        let (before, mut uses_in_time) = (self.parameter_uses.total, 0);
         for id in ids {
-            let met = self.parameter_uses.met;
+            let met = self.parameter_uses.total;
             let found = match source.base {
                 Some(_) => self.time_ranges(id, &source)?,
                 None => None,
@@ -281,7 +281,7 @@ impl Binder<'_> {
                 if let Some(column) = source.timestamp_column() {
                     column.origin.note();
                 }
-                uses_in_time += self.parameter_uses.met - met;
+                uses_in_time += self.parameter_uses.total - met;
                 ranges = Some(time_range::both(ranges, found));
             }
         }
@@ -297,8 +297,9 @@ impl Binder<'_> {
         });
         let test = predicate::all(tests.collect::<EngineResult<_>>()?);
         if source.base.is_some() {
-            let uses_in_others = self.parameter_uses.met - before - uses_in_time;
-            let found = Where { conjuncts, uses_in_time, uses_in_others, ranges };
+            let uses_in_others = self.parameter_uses.total - before - uses_in_time;
+            let found =
+                Where { conjuncts, uses_in_time, uses_in_other_conditions: uses_in_others, ranges };
             self.parameter_uses.note(found, &source, &self.variables);
         }
         if test.as_truth() == Some(true) {

@@ -74,7 +74,7 @@ impl Binder<'_> {
         let symbols = |rows: &Relation, at: usize| {
             rows.columns.get(at).is_some_and(|column| column.sql_type == SqlType::Symbol)
         };
-        let kept: Vec<bool> = (0..names.len())
+        let retained: Vec<bool> = (0..names.len())
             .map(|at| {
                 operator != SetOperator::Union
                     && symbols(&left, at)
@@ -89,7 +89,7 @@ impl Binder<'_> {
                 narrowed_plan(operator, all, plans, &names)?
             }
         };
-        let plan = self.with_symbols(named(plan, &names)?, &names, &mut types, &kept)?;
+        let plan = self.with_symbols(named(plan, &names)?, &names, &mut types, &retained)?;
         let columns = names
             .iter()
             .zip(&types)
@@ -98,21 +98,21 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// Casts the columns in `kept` to SYMBOL.
+    /// Casts the columns in `retained` to SYMBOL.
     fn with_symbols(
         &mut self,
         plan: LogicalPlan,
         names: &[String],
         types: &mut [SqlType],
-        kept: &[bool],
+        retained: &[bool],
     ) -> EngineResult<LogicalPlan> {
-        if !kept.contains(&true) {
+        if !retained.contains(&true) {
             return Ok(plan);
         }
         let mut exprs = Vec::with_capacity(names.len());
         for (at, (column, name)) in plan.schema().columns().into_iter().zip(names).enumerate() {
             let mut value = Typed::computed(Expr::Column(column), types[at]);
-            if kept[at] {
+            if retained[at] {
                 types[at] = SqlType::Symbol;
                 value = self.cast(value, SqlType::Symbol, CastMode::Explicit, Span::default())?;
             }

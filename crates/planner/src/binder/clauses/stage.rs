@@ -83,7 +83,7 @@ impl Replaced {
 
 impl Stage {
     /// Expands the select list's values into rows.
-    pub(crate) fn take_apart(&mut self) -> EngineResult<()> {
+    pub(crate) fn expand(&mut self) -> EngineResult<()> {
         let rows = std::mem::take(&mut self.rows);
         if rows.arguments().is_empty() {
             return Ok(());
@@ -156,7 +156,7 @@ impl Stage {
         let timestamp = self.ascending_time().cloned();
         let (in_order, others): (Vec<Expr>, Vec<Expr>) = named
             .into_iter()
-            .partition(|window| WindowNode::takes(window, timestamp.as_ref(), &self.plan));
+            .partition(|window| WindowNode::supports(window, timestamp.as_ref(), &self.plan));
         if !in_order.is_empty() {
             let node = WindowNode::try_new(self.plan.clone(), timestamp, in_order);
             let node = Arc::new(node.map_err(error::plan)?);

@@ -7,7 +7,7 @@ use tidemark_types::{EngineResult, ErrorCode, SqlType, identifier};
 
 use crate::binder::clauses::stage::Item;
 use crate::binder::names::NameSet;
-use crate::binder::state::scope::{GoneColumn, Relation, Scope, ScopeColumn, has_qualifier};
+use crate::binder::state::scope::{DroppedColumn, Relation, Scope, ScopeColumn, has_qualifier};
 use crate::binder::{Binder, Typed, error};
 
 /// A change to a column of `*`.
@@ -72,10 +72,11 @@ impl Binder<'_> {
         if source.columns.is_empty() {
             return Err(error::at(ErrorCode::Syntax, "'from' expected", position));
         }
-        let is_meant =
-            |gone: &&GoneColumn| qualifier.is_none_or(|qualifier| gone.is_of(&qualifier.text));
-        if let Some(gone) = source.gone.iter().find(is_meant) {
-            return Err(gone.error(position));
+        let is_meant = |dropped: &&DroppedColumn| {
+            qualifier.is_none_or(|qualifier| dropped.is_of(&qualifier.text))
+        };
+        if let Some(dropped) = source.dropped.iter().find(is_meant) {
+            return Err(dropped.error(position));
         }
         let changes = self.changes(exclude, replace, source)?;
         let of_source = |column: &&ScopeColumn| {
@@ -84,8 +85,8 @@ impl Binder<'_> {
         let listed = source.listed.as_deref().filter(|_| qualifier.is_none());
         let columns = || {
             let all = 0..listed.map_or(source.columns.len(), <[usize]>::len);
-            let at = move |place: usize| listed.map_or(place, |listed| listed[place]);
-            all.map(move |place| &source.columns[at(place)]).filter(of_source)
+            let at = move |index: usize| listed.map_or(index, |listed| listed[index]);
+            all.map(move |index| &source.columns[at(index)]).filter(of_source)
         };
         changes.check(columns().map(|column| column.name.as_str()))?;
         let before = into.len();

@@ -68,14 +68,15 @@ impl<'a> Binder<'a> {
             .timestamp_column()
             .cloned()
             .ok_or_else(|| EngineError::internal("a time join without a timestamp"))?;
-        let mut kept = self.filtered_if(left.clone(), select.filter)?;
-        (kept.plan, _) = in_time_order(&kept, &time, time.sql_type)?;
+        let mut retained = self.filtered_if(left.clone(), select.filter)?;
+        (retained.plan, _) = in_time_order(&retained, &time, time.sql_type)?;
         let mut replaced = Replaced::default();
         let owners = owners(&aggregates, &joins)?;
         for (number, join) in joins.iter().enumerate() {
             let own = aggregates.iter().zip(&owners).filter(|(_, owner)| **owner == number);
             let own = own.map(|(aggregate, _)| aggregate.clone()).collect();
-            kept.plan = self.windowed((&left, kept.plan), join, own, (number, &mut replaced))?;
+            retained.plan =
+                self.windowed((&left, retained.plan), join, own, (number, &mut replaced))?;
         }
         let mut rewritten = Vec::with_capacity(items.len());
         for item in items {
@@ -84,7 +85,7 @@ impl<'a> Binder<'a> {
         }
         let stage = Stage {
             source,
-            plan: kept.plan,
+            plan: retained.plan,
             items: rewritten,
             replaced,
             timestamp: Some(time.expr()),
@@ -191,14 +192,14 @@ impl<'a> Binder<'a> {
             Some(on) => self.condition(on, left, &join.right)?,
             None => Condition::default(),
         };
-        let terms = Terms::of(condition.rest, left, &join.right);
+        let terms = Terms::of(condition.residual, left, &join.right);
         let right = only(join.right.clone(), terms.right)?;
         let unit = finer(&left_time, &right_time);
         let units = (left_time.sql_type, unit);
         let range = self.window_range(left, join, units, terms.left)?;
         let (right_plan, right_timestamp) = in_time_order(&right, &right_time, unit)?;
-        let kept = Relation { plan, order: TimeOrder::Ascending, ..left.clone() };
-        let (plan, left_timestamp) = in_time_order(&kept, &left_time, unit)?;
+        let retained = Relation { plan, order: TimeOrder::Ascending, ..left.clone() };
+        let (plan, left_timestamp) = in_time_order(&retained, &left_time, unit)?;
         let mut named = Vec::with_capacity(aggregates.len());
         for (index, aggregate) in aggregates.into_iter().enumerate() {
             refuse_order(&aggregate, "WINDOW JOIN")?;

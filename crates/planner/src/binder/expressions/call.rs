@@ -11,8 +11,9 @@ use datafusion::logical_expr::expr::{AggregateFunction, NullTreatment};
 use datafusion::logical_expr::{Expr, SortExpr, lit};
 use tidemark_ast::{BinaryOperator, CallNode, Node, NodeId, OrderItem, Span};
 use tidemark_functions::{
-    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_of_parts,
-    period_order, period_parts, reads_time, resolve_aggregate, resolve_json, without_schema,
+    Argument, CastMode, ResolveError, ResolvedAggregate, is_aggregate_call, period_components,
+    period_of_components, period_order, reads_time, resolve_aggregate, resolve_json,
+    without_schema,
 };
 use tidemark_types::calendar::{MICROS_PER_DAY, floor_to};
 use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType, identifier};
@@ -21,8 +22,8 @@ use crate::binder::catalog::pg_catalog;
 use crate::binder::catalog::pg_catalog::marked::marked;
 use crate::binder::expressions::array::catalog_type;
 use crate::binder::expressions::expression::{has_aggregate, has_window};
+use crate::binder::expressions::placeholder::with_placeholders;
 use crate::binder::expressions::sort_key::SortKey;
-use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::window;
 use crate::binder::expressions::{literal, predicate};
@@ -92,7 +93,7 @@ impl Binder<'_> {
         if matches!(name.as_str(), "cancel_query" | "pg_cancel_backend") {
             return self.cancel_call(call, arguments);
         }
-        if let Some(found) = self.drawn_call(&name, &arguments, call.name.span)? {
+        if let Some(found) = self.sequence_call(&name, &arguments, call.name.span)? {
             return Ok(found);
         }
         let spans = self.argument_spans(call);
@@ -143,7 +144,7 @@ impl Binder<'_> {
         self.settle_constants(&mut arguments, |described| {
             resolve_json(described, to).map(|resolved| resolved.argument_types)
         })?;
-        let resolved = with_stand_ins(&arguments, |described| resolve_json(described, to))
+        let resolved = with_placeholders(&arguments, |described| resolve_json(described, to))
             .map_err(|failure| located_call(failure, call.name.span, &self.argument_spans(call)))?;
         self.resolved_call(resolved, arguments, call.name.span, &self.argument_spans(call))
     }
@@ -343,11 +344,11 @@ impl Binder<'_> {
                 AggregateFunction::new_udf(resolved.udaf, vec![of], false, filter, vec![], None);
             EngineResult::Ok(Expr::AggregateFunction(function))
         };
-        let [months, days, micros] = period_parts(length);
+        let [months, days, micros] = period_components(length);
         let count = aggregate("count", months.clone())?;
-        let sums = [months, days, micros].map(|part| aggregate("sum", part));
+        let sums = [months, days, micros].map(|component| aggregate("sum", component));
         let sums = sums.into_iter().collect::<EngineResult<Vec<_>>>()?;
-        let total = Typed::computed(period_of_parts(sums), SqlType::Period);
+        let total = Typed::computed(period_of_components(sums), SqlType::Period);
         if name == "sum" {
             return Ok(total);
         }
@@ -535,7 +536,7 @@ fn aggregate_over(
     arguments: Vec<Typed>,
 ) -> Result<(ResolvedAggregate, Vec<Typed>), ResolveError> {
     let resolve = |arguments: &[Typed]| {
-        with_stand_ins(arguments, |described| resolve_aggregate(name, distinct, described))
+        with_placeholders(arguments, |described| resolve_aggregate(name, distinct, described))
     };
     let resolved = resolve(&arguments)?;
     let unwrapped: Vec<Typed> = arguments.iter().cloned().map(Typed::unwrapped).collect();

@@ -37,9 +37,9 @@ impl Binder<'_> {
         if let Some(otherwise) = otherwise {
             results.push((self.expression(otherwise, scope)?, otherwise));
         }
-        let asked = self.common_type(&results)?;
+        let common = self.common_type(&results)?;
         for (value, _) in results.iter_mut().filter(|(value, _)| value.parameter.is_some()) {
-            *value = self.settled(value.clone(), asked)?;
+            *value = self.settled(value.clone(), common)?;
         }
         // A parameter is never a CHAR or SYMBOL; together with a value of these types, it is a
         // string.

@@ -25,7 +25,7 @@ enum Origin<'r> {
 /// key.
 pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
     let Expr::ScalarFunction(call) = &term.expr else { return term };
-    let joined = sides(call).filter(|[one, other]| {
+    let joined = key_operands(call).filter(|[one, other]| {
         let origins = [one, other].map(|side| origin(side, rows));
         matches!(origins, [Some(one), Some(other)] if one != other)
     });
@@ -38,7 +38,7 @@ pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
 }
 
 /// The operands of an equality, converted to keys of one type.
-fn sides(call: &ScalarFunction) -> Option<[Expr; 2]> {
+fn key_operands(call: &ScalarFunction) -> Option<[Expr; 2]> {
     let [one, other] = &call.args[..] else { return None };
     let is_doubles = |(name, operator)| operator == Operator::Eq && name == call.name();
     let one = match call.name() {

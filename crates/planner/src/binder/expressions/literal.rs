@@ -75,9 +75,9 @@ const MAX_DECIMAL_DIGITS: usize = 76;
 /// Parses `1.50m`. The digits as written determine precision and scale.
 pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.trim_end_matches(['m', 'M']).replace('_', "");
-    let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
-    let unscaled = format!("{whole}{fraction}");
-    let significant = whole.trim_start_matches('0').len().max(1) + fraction.len();
+    let (integer, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+    let unscaled = format!("{integer}{fraction}");
+    let significant = integer.trim_start_matches('0').len().max(1) + fraction.len();
     let (precision, scale) = (significant as u8, fraction.len() as u8);
     if significant > MAX_DECIMAL_DIGITS {
         let message =
@@ -162,12 +162,12 @@ fn geohash(text: &str, position: Span) -> EngineResult<Typed> {
             bits += 5;
         }
         if let Some(size) = size {
-            let wanted: u32 = size.parse().map_err(|_| invalid(text, position))?;
-            if wanted == 0 || wanted > bits {
+            let precision: u32 = size.parse().map_err(|_| invalid(text, position))?;
+            if precision == 0 || precision > bits {
                 return Err(invalid(text, position));
             }
-            value >>= bits - wanted;
-            bits = wanted;
+            value >>= bits - precision;
+            bits = precision;
         }
     }
     if bits == 0 || bits > 60 {

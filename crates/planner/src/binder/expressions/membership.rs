@@ -46,7 +46,7 @@ impl Binder<'_> {
     ) -> EngineResult<Typed> {
         let from = BinaryOperator::GreaterOrEqual;
         let to = BinaryOperator::LessOrEqual;
-        let mut parts = vec![
+        let mut conditions = vec![
             self.operator(from, operand.clone(), low.clone(), position)?,
             self.operator(to, operand.clone(), high.clone(), position)?,
         ];
@@ -54,9 +54,9 @@ impl Binder<'_> {
         if low.constant.is_none() && high.constant.is_none() {
             // At this point, a parameter has a type and a value.
             let operand = self.settled(operand.clone(), operand.sql_type)?;
-            parts.push(predicate::is_null(operand, true));
+            conditions.push(predicate::is_null(operand, true));
         }
-        Ok(predicate::all(parts))
+        Ok(predicate::all(conditions))
     }
 
     /// Binds `operand IN (…)`, and `ts IN 'interval'` with or without parentheses.
@@ -84,7 +84,7 @@ impl Binder<'_> {
         }
         if let [item] = items
             && let Some(index) = self.parameter_at(*item)?
-            && self.takes_array(index)
+            && self.accepts_array(index)
         {
             let array = self.expression(*item, scope)?;
             return self.in_parameter(array, &operand_typed, position);

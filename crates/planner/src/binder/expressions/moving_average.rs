@@ -24,15 +24,15 @@ use crate::binder::{Binder, Typed, error};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Smoothing {
     /// The same weight for each row.
-    Share(u64),
+    Constant(u64),
     /// A weight that grows with the time since the previous row, with this time constant.
     Decay(u64),
 }
 
 impl Smoothing {
-    fn share(self, elapsed: i64) -> f64 {
+    fn weight(self, elapsed: i64) -> f64 {
         match self {
-            Self::Share(share) => f64::from_bits(share),
+            Self::Constant(share) => f64::from_bits(share),
             Self::Decay(constant) => -(-(elapsed as f64) / f64::from_bits(constant)).exp_m1(),
         }
     }
@@ -53,18 +53,18 @@ impl PartitionKernel for Smoothing {
     fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let values = arguments[0].as_primitive::<Float64Type>();
         let volumes = arguments[1].as_primitive::<Float64Type>();
-        let instants = arguments[2].as_primitive::<Int64Type>();
+        let timestamps = arguments[2].as_primitive::<Int64Type>();
         let mut averages = Vec::with_capacity(rows);
         // Weighted sum, sum of weights, and timestamp of the last row that changed them.
         let mut state: Option<(f64, f64, i64)> = None;
         for row in 0..rows {
             if values.is_valid(row) && volumes.is_valid(row) && volumes.value(row) > 0.0 {
-                let (volume, at) = (volumes.value(row), instants.value(row));
+                let (volume, at) = (volumes.value(row), timestamps.value(row));
                 let weighted = values.value(row) * volume;
                 state = Some(match state {
                     None => (weighted, volume, at),
                     Some((sum, weight, before)) => {
-                        let share = self.share(at.saturating_sub(before));
+                        let share = self.weight(at.saturating_sub(before));
                         let mixed = |new: f64, old: f64| share * new + (1.0 - share) * old;
                         (mixed(weighted, sum), mixed(volume, weight), at)
                     }
@@ -100,7 +100,7 @@ impl Binder<'_> {
             Some(volume) => self.cast(volume, SqlType::Double, CastMode::Implicit, at)?,
             None => Typed::literal(ScalarValue::Float64(Some(1.0)), SqlType::Double),
         };
-        let instant = match over.order_by.first() {
+        let timestamp = match over.order_by.first() {
             Some(first) => self.expression(first.expression, scope)?,
             None => return Err(refused("avg with smoothing requires ORDER BY", at)),
         };
@@ -109,12 +109,12 @@ impl Binder<'_> {
         let Some(ScalarValue::Float64(Some(number))) = number.constant else {
             return Err(refused("constant parameter expected", at));
         };
-        let smoothing = smoothing(kind, number, instant.sql_type, at)?;
-        let instant = match smoothing {
-            Smoothing::Share(_) => Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long),
-            Smoothing::Decay(_) => self.cast(instant, SqlType::Long, CastMode::Explicit, at)?,
+        let smoothing = smoothing(kind, number, timestamp.sql_type, at)?;
+        let timestamp = match smoothing {
+            Smoothing::Constant(_) => Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long),
+            Smoothing::Decay(_) => self.cast(timestamp, SqlType::Long, CastMode::Explicit, at)?,
         };
-        Ok((over_partitions(smoothing), vec![value, volume, instant]))
+        Ok((over_partitions(smoothing), vec![value, volume, timestamp]))
     }
 }
 
@@ -124,8 +124,8 @@ fn smoothing(kind: &str, number: f64, unit: SqlType, at: Span) -> EngineResult<S
     }
     match kind.to_ascii_lowercase().as_str() {
         "alpha" if number > 1.0 => Err(refused("alpha must be between 0 and 1", at)),
-        "alpha" => Ok(Smoothing::Share(number.to_bits())),
-        "period" => Ok(Smoothing::Share((2.0 / (number + 1.0)).to_bits())),
+        "alpha" => Ok(Smoothing::Constant(number.to_bits())),
+        "period" => Ok(Smoothing::Constant((2.0 / (number + 1.0)).to_bits())),
         word => {
             let nanos = crate::binder::expressions::window_frame::time_word(word)
                 .ok_or_else(|| refused("invalid kind: 'alpha', 'period' or a time unit", at))?;
@@ -161,14 +161,14 @@ mod tests {
 
     #[test]
     fn null_values_repeat_the_previous_moving_average() {
-        let half = Smoothing::Share(0.5_f64.to_bits());
+        let half = Smoothing::Constant(0.5_f64.to_bits());
         let rows = [(None, 1.0, 0), (Some(1.0), 1.0, 1), (None, 1.0, 2), (Some(4.0), 1.0, 3)];
         assert_eq!(averages(half, &rows), [None, Some(1.0), Some(1.0), Some(2.5)]);
     }
 
     #[test]
     fn moving_averages_are_weighted_by_volume_and_decay_with_time() {
-        let half = Smoothing::Share(0.5_f64.to_bits());
+        let half = Smoothing::Constant(0.5_f64.to_bits());
         let weighed = averages(half, &[(Some(1.0), 1.0, 0), (Some(2.0), 2.0, 1)]);
         assert_eq!(weighed, [Some(1.0), Some(2.5 / 1.5)]);
         let decay = Smoothing::Decay(10.0_f64.to_bits());

@@ -49,7 +49,7 @@ impl PartitionKernel for Neighbour {
         let is_known = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
         let known: Vec<usize> = (0..rows).filter(|row| is_known(*row)).collect();
         let mut before = 0;
-        let mut places = Vec::with_capacity(rows);
+        let mut indices = Vec::with_capacity(rows);
         for row in 0..rows {
             if row.is_multiple_of(ROWS_BETWEEN_CHECKS) {
                 account::check().map_err(|error| DataFusionError::External(Box::new(error)))?;
@@ -62,10 +62,10 @@ impl PartitionKernel for Neighbour {
                 1.. => index_at(through, distance - 1).and_then(|at| known.get(at)).copied(),
                 _ => index_at(before, distance).and_then(|at| known.get(at)).copied(),
             };
-            places.push(target.map_or((1, row), |target| (0, target)));
+            indices.push(target.map_or((1, row), |target| (0, target)));
             before = through;
         }
-        Ok(interleave(&[values.as_ref(), defaults.as_ref()], &places)?)
+        Ok(interleave(&[values.as_ref(), defaults.as_ref()], &indices)?)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::binder::{Binder, Typed, error};
 impl Binder<'_> {
     /// Binds `$index`, whose type is not inferred yet.
     pub(crate) fn parameter(&mut self, index: u32, position: Span) -> EngineResult<Typed> {
-        self.parameter_uses.met += 1;
+        self.parameter_uses.total += 1;
         let given = self.context.parameter_values.as_ref().map(Vec::len);
         if given.is_some_and(|given| given < index as usize) {
             let is_question_mark = position.end.saturating_sub(position.start) == 1;
@@ -38,16 +38,16 @@ impl Binder<'_> {
     }
 
     /// Gives an untyped parameter this type; returns any other expression unchanged.
-    pub(crate) fn settled(&mut self, typed: Typed, wanted: SqlType) -> EngineResult<Typed> {
+    pub(crate) fn settled(&mut self, typed: Typed, target: SqlType) -> EngineResult<Typed> {
         let Some(index) = typed.parameter else { return Ok(typed) };
         let Expr::Negative(inner) = typed.expr else {
-            let settled = self.parameters.settle(index, wanted);
+            let settled = self.parameters.settle(index, target);
             return self.parameter_of_type(index, settled);
         };
         let is_number =
-            wanted.is_integer() || wanted.is_floating() || matches!(wanted, SqlType::Decimal(..));
-        let wanted = if is_number { wanted } else { SqlType::Double };
-        let operand = self.settled(Typed { expr: *inner, ..typed }, wanted)?;
+            target.is_integer() || target.is_floating() || matches!(target, SqlType::Decimal(..));
+        let target = if is_number { target } else { SqlType::Double };
+        let operand = self.settled(Typed { expr: *inner, ..typed }, target)?;
         self.prefix_operator(UnaryOperator::Minus, operand, Span::default())
     }
 
@@ -57,9 +57,10 @@ impl Binder<'_> {
     pub(crate) fn sent_integer(&mut self, typed: Typed, to: SqlType) -> Typed {
         let Some(index) = typed.parameter.filter(|_| to.is_integer()) else { return typed };
         let is_plain = matches!(typed.expr, Expr::Placeholder(_));
-        let place = (index as usize).saturating_sub(1);
+        let position = (index as usize).saturating_sub(1);
         let values = self.context.parameter_values.as_ref();
-        let Some(value) = values.and_then(|values| values.get(place)).filter(|_| is_plain) else {
+        let Some(value) = values.and_then(|values| values.get(position)).filter(|_| is_plain)
+        else {
             return typed;
         };
         let (scalar, sql_type) = match value {
@@ -81,8 +82,8 @@ impl Binder<'_> {
 
     /// Whether a parameter is null, or has no value yet.
     pub(crate) fn is_absent(&self, index: u32) -> bool {
-        let place = (index as usize).saturating_sub(1);
-        let value = self.context.parameter_values.as_ref().and_then(|values| values.get(place));
+        let position = (index as usize).saturating_sub(1);
+        let value = self.context.parameter_values.as_ref().and_then(|values| values.get(position));
         value.is_none_or(|value| matches!(value, ParameterValue::Null))
     }
 
@@ -100,15 +101,15 @@ impl Binder<'_> {
 
     /// The elements of a parameter sent as an array.
     pub(crate) fn items_sent(&mut self, index: u32) -> Option<ParameterItems> {
-        let place = (index as usize).saturating_sub(1);
+        let position = (index as usize).saturating_sub(1);
         let values = self.context.parameter_values.as_ref()?;
-        let ParameterValue::Items(items) = values.get(place)? else { return None };
-        self.parameter_uses.met += 1;
+        let ParameterValue::Items(items) = values.get(position)? else { return None };
+        self.parameter_uses.total += 1;
         Some(items.clone())
     }
 
     /// Whether a parameter is an array or can become one.
-    pub(crate) fn takes_array(&mut self, index: u32) -> bool {
+    pub(crate) fn accepts_array(&mut self, index: u32) -> bool {
         self.parameters.is_array(index) || self.parameters.slot(index).is_none()
     }
 

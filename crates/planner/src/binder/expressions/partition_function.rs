@@ -50,25 +50,25 @@ impl PartitionKernel for Kind {
 
     fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let values = arguments[0].as_primitive::<Float64Type>();
-        let instants = arguments[1].as_primitive::<Int64Type>();
+        let timestamps = arguments[1].as_primitive::<Int64Type>();
         let mut points = Vec::with_capacity(rows - values.null_count());
         for row in 0..rows {
-            may_go_on(row)?;
-            if values.is_valid(row) && instants.is_valid(row) {
-                points.push(Point { row, at: instants.value(row), value: values.value(row) });
+            check_stop_at(row)?;
+            if values.is_valid(row) && timestamps.is_valid(row) {
+                points.push(Point { row, at: timestamps.value(row), value: values.value(row) });
             }
         }
         match *self {
             Self::Interpolate => {
-                let at = |row| instants.is_valid(row).then(|| instants.value(row));
+                let at = |row| timestamps.is_valid(row).then(|| timestamps.value(row));
                 Ok(Arc::new(interpolated(&points, rows, at)?))
             }
-            Self::Lttb(most) => {
-                let mut kept = vec![false; rows];
-                for index in largest_triangles(&points, most)? {
-                    kept[points[index].row] = true;
+            Self::Lttb(max) => {
+                let mut retained = vec![false; rows];
+                for index in largest_triangles(&points, max)? {
+                    retained[points[index].row] = true;
                 }
-                Ok(Arc::new(BooleanArray::from(kept)))
+                Ok(Arc::new(BooleanArray::from(retained)))
             }
         }
     }
@@ -82,7 +82,7 @@ struct Point {
     value: f64,
 }
 
-fn may_go_on(row: usize) -> Result<()> {
+fn check_stop_at(row: usize) -> Result<()> {
     if !row.is_multiple_of(ROWS_BETWEEN_CHECKS) {
         return Ok(());
     }
@@ -102,9 +102,9 @@ fn interpolated(
         let width = high.at as f64 - low.at as f64;
         let between = low.row + 1..high.row;
         for (row, cell) in between.clone().zip(&mut filled[between]) {
-            may_go_on(row)?;
-            let share = at(row).map(|at| (at as f64 - low.at as f64) / width);
-            let value = share.map(|share| low.value + (high.value - low.value) * share);
+            check_stop_at(row)?;
+            let fraction = at(row).map(|at| (at as f64 - low.at as f64) / width);
+            let value = fraction.map(|fraction| low.value + (high.value - low.value) * fraction);
             *cell = value.filter(|value| value.is_finite());
         }
     }
@@ -117,31 +117,34 @@ fn interpolated(
 /// Indices of the points that best preserve the shape: the first, the last, and one from each equal
 /// bucket between them. The point selected from a bucket forms the largest triangle with the
 /// previously selected point and the mean of the next bucket.
-fn largest_triangles(points: &[Point], most: usize) -> Result<Vec<usize>> {
+fn largest_triangles(points: &[Point], max: usize) -> Result<Vec<usize>> {
     let count = points.len();
-    if count <= most || most < 3 {
-        let mut kept: Vec<usize> = (0..count.min(most)).collect();
-        if let (2, Some(last)) = (most, kept.last_mut()) {
+    if count <= max || max < 3 {
+        let mut retained: Vec<usize> = (0..count.min(max)).collect();
+        if let (2, Some(last)) = (max, retained.last_mut()) {
             *last = count - 1;
         }
-        return Ok(kept);
+        return Ok(retained);
     }
-    let parts = most - 2;
-    let start = |part: usize| 1 + part * (count - 2) / parts;
+    let buckets = max - 2;
+    let start = |bucket: usize| 1 + bucket * (count - 2) / buckets;
     let mut chosen = vec![0];
     let mut before = points[0];
-    for part in 0..parts {
-        let next =
-            if part + 1 < parts { start(part + 1)..start(part + 2) } else { count - 1..count };
+    for bucket in 0..buckets {
+        let next = if bucket + 1 < buckets {
+            start(bucket + 1)..start(bucket + 2)
+        } else {
+            count - 1..count
+        };
         let width = next.len() as f64;
         let origin = before.at as f64;
         let time = |point: &Point| point.at as f64 - origin;
         let mean_time = points[next.clone()].iter().map(time).sum::<f64>() / width;
         let mean = points[next].iter().map(|point| point.value).sum::<f64>() / width;
-        let mut best = (start(part), -1.0);
-        let own = start(part)..start(part + 1);
+        let mut best = (start(bucket), -1.0);
+        let own = start(bucket)..start(bucket + 1);
         for (index, point) in own.clone().zip(&points[own]) {
-            may_go_on(index)?;
+            check_stop_at(index)?;
             let area =
                 mean_time * (point.value - before.value) - time(point) * (mean - before.value);
             if area.abs() > best.1 {
@@ -178,15 +181,15 @@ impl Binder<'_> {
         let (kind, returns) = match (name.as_str(), arguments.as_slice()) {
             ("interpolate", [_]) => (Kind::Interpolate, SqlType::Double),
             ("lttb", [_, _]) => {
-                let most = ScalarValue::Int64(Some(1));
-                let most = self.demanded(call.arguments[1], SqlType::Long, most)?;
-                let most = most.constant.as_ref().and_then(constant::as_i64);
-                let Some(Ok(most)) = most.map(usize::try_from) else {
+                let max = ScalarValue::Int64(Some(1));
+                let max = self.demanded(call.arguments[1], SqlType::Long, max)?;
+                let max = max.constant.as_ref().and_then(constant::as_i64);
+                let Some(Ok(max)) = max.map(usize::try_from) else {
                     return refused(
                         "lttb: the number of rows must be a constant of at least 0".to_owned(),
                     );
                 };
-                (Kind::Lttb(most), SqlType::Boolean)
+                (Kind::Lttb(max), SqlType::Boolean)
             }
             ("interpolate", _) => return refused("interpolate requires one value".to_owned()),
             _ => return refused("lttb requires a value and a number of rows".to_owned()),
@@ -209,8 +212,8 @@ mod tests {
 
     fn evaluated(kind: Kind, rows: &[(Option<f64>, i64)]) -> ArrayRef {
         let values = rows.iter().map(|row| row.0).collect::<Float64Array>();
-        let instants = rows.iter().map(|row| Some(row.1)).collect::<Int64Array>();
-        let columns: [ArrayRef; 2] = [Arc::new(values), Arc::new(instants)];
+        let timestamps = rows.iter().map(|row| Some(row.1)).collect::<Int64Array>();
+        let columns: [ArrayRef; 2] = [Arc::new(values), Arc::new(timestamps)];
         kind.evaluate(&columns, rows.len()).unwrap()
     }
 
@@ -228,16 +231,19 @@ mod tests {
     #[test]
     fn lttb_downsampling_keeps_both_ends_and_the_peak() {
         for length in 0..40_usize {
-            for most in 0..45 {
+            for max in 0..45 {
                 let peak = length / 2;
                 let value = |row: usize| if row == peak { 100.0 } else { (row % 3) as f64 };
                 let rows: Vec<_> = (0..length).map(|row| (Some(value(row)), row as i64)).collect();
-                let kept = evaluated(Kind::Lttb(most), &rows);
-                let kept: Vec<bool> = kept.as_boolean().iter().flatten().collect();
-                let number = kept.iter().filter(|kept| **kept).count();
-                assert_eq!(number, length.min(most), "{length} {most}");
-                if most >= 3 && length > 0 {
-                    assert!(kept[0] && kept[length - 1] && kept[peak], "{length} {most}");
+                let retained = evaluated(Kind::Lttb(max), &rows);
+                let retained: Vec<bool> = retained.as_boolean().iter().flatten().collect();
+                let number = retained.iter().filter(|retained| **retained).count();
+                assert_eq!(number, length.min(max), "{length} {max}");
+                if max >= 3 && length > 0 {
+                    assert!(
+                        retained[0] && retained[length - 1] && retained[peak],
+                        "{length} {max}"
+                    );
                 }
             }
         }

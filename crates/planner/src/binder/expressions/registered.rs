@@ -17,7 +17,7 @@ use crate::binder::catalog::pg_catalog::numbers::{
 use crate::binder::catalog::pg_catalog::types;
 use crate::binder::catalog::pg_catalog::types::TYPES;
 use crate::binder::expressions::array::catalog_type;
-use crate::binder::expressions::stand_in::is_unbound;
+use crate::binder::expressions::placeholder::is_unbound;
 use crate::binder::expressions::{constant, literal};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
@@ -142,9 +142,9 @@ impl Binder<'_> {
         let Some(first) = call.arguments.first() else { return Ok(None) };
         let at = call.name.span;
         let texts = match plain {
-            "to_regclass" => return self.number_asked(Registered::Class, *first, scope).map(Some),
-            "to_regtype" => return self.number_asked(Registered::Type, *first, scope).map(Some),
-            "current_setting" => return self.setting_asked(*first, at, scope).map(Some),
+            "to_regclass" => return self.oid_by_name(Registered::Class, *first, scope).map(Some),
+            "to_regtype" => return self.oid_by_name(Registered::Type, *first, scope).map(Some),
+            "current_setting" => return self.setting_value(*first, at, scope).map(Some),
             "pg_typeof" => {
                 let argument = self.expression(*first, scope)?;
                 let of = catalog_type(&argument, scope).and_then(|of| types::by_name(of.name()));
@@ -166,7 +166,7 @@ impl Binder<'_> {
                 views.map(|view| (view.oid, view.query.clone().unwrap_or_default())).collect()
             }
             "pg_get_serial_sequence" => {
-                let Some(column) = self.column_asked(call, scope)? else {
+                let Some(column) = self.column_argument(call, scope)? else {
                     return self.sequence_of_row(call, scope);
                 };
                 serial_sequences(&self.objects()?, &column)
@@ -203,7 +203,7 @@ impl Binder<'_> {
     }
 
     /// The OID for a name; null if the name is unknown.
-    fn number_asked(
+    fn oid_by_name(
         &mut self,
         kind: Registered,
         name: NodeId,
@@ -223,14 +223,18 @@ impl Binder<'_> {
     }
 
     /// The column name in the call's second argument; `None` if it is not a constant.
-    fn column_asked(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Option<String>> {
+    fn column_argument(
+        &mut self,
+        call: &CallNode,
+        scope: &Scope<'_>,
+    ) -> EngineResult<Option<String>> {
         let Some(&column) = call.arguments.get(1) else { return Ok(None) };
         let column = self.expression(column, scope)?;
         Ok(column.constant.as_ref().and_then(text_of))
     }
 
     /// Binds `current_setting(name)`, where the name is a constant or a column.
-    fn setting_asked(&mut self, name: NodeId, at: Span, scope: &Scope<'_>) -> EngineResult<Typed> {
+    fn setting_value(&mut self, name: NodeId, at: Span, scope: &Scope<'_>) -> EngineResult<Typed> {
         let name = self.expression(name, scope)?;
         if !matches!(name.expr, Expr::Column(_)) {
             return Ok(setting(&name.constant.as_ref().and_then(text_of).unwrap_or_default()));
@@ -260,13 +264,13 @@ impl Binder<'_> {
         };
         let column = self.expression(column, scope)?;
         let column = self.cast(column, SqlType::String, CastMode::Explicit, at)?;
-        let asked = vec![table, literal::text("\n"), column];
-        let asked = self.scalar_call("concat", asked, at, &[])?.expr;
+        let requested = vec![table, literal::text("\n"), column];
+        let requested = self.scalar_call("concat", requested, at, &[])?.expr;
         let text = |text: String| lit(ScalarValue::Utf8View(Some(text)));
         let mut cases = Vec::new();
         for object in self.objects()? {
-            for (_, sequence, place) in object.sequences() {
-                let Some(column) = object.columns.get(place as usize - 1) else { continue };
+            for (_, sequence, index) in object.sequences() {
+                let Some(column) = object.columns.get(index as usize - 1) else { continue };
                 for schema in ["", "public."] {
                     let key = format!("{schema}{}\n{}", object.name, column.name);
                     cases.push((text(key), text(format!("public.{sequence}"))));
@@ -274,7 +278,7 @@ impl Binder<'_> {
             }
         }
         let none = lit(ScalarValue::Utf8View(None));
-        let found = cases_of(asked, cases.into_iter(), none)?;
+        let found = cases_of(requested, cases.into_iter(), none)?;
         Ok(Some(Typed::computed(found, SqlType::String)))
     }
 
@@ -299,11 +303,11 @@ impl Binder<'_> {
         let column = self.cast(column, SqlType::Int, CastMode::Explicit, at)?;
         let widest = (1..).take_while(|&at| indexes.iter().any(|key| key.column(at).is_some()));
         let mut cases = vec![(lit(0), whole.expr)];
-        for place in widest {
-            let name = |key: &Key<'_>| Some((key.index_oid(), key.column(place)?.to_owned()));
+        for position in widest {
+            let name = |key: &Key<'_>| Some((key.index_oid(), key.column(position)?.to_owned()));
             let names = indexes.iter().filter_map(name).collect();
             let name = self.lookup(argument.clone(), names, false, at)?;
-            cases.push((lit(place as i32), name.expr));
+            cases.push((lit(position as i32), name.expr));
         }
         let none = lit(ScalarValue::Utf8View(None));
         Ok(Typed::computed(cases_of(column.expr, cases.into_iter(), none)?, SqlType::String))
@@ -400,7 +404,8 @@ impl Binder<'_> {
         if let Ok(oid) = text.parse() {
             return Some(oid);
         }
-        let bare: Vec<&str> = text.split('.').map(|part| part.trim().trim_matches('"')).collect();
+        let bare: Vec<&str> =
+            text.split('.').map(|component| component.trim().trim_matches('"')).collect();
         let bare = bare.join(".");
         let schemas = ["pg_catalog.", "public.", "qdb.public."];
         let plain = schemas.iter().find_map(|schema| bare.strip_prefix(schema)).unwrap_or(&bare);
@@ -423,8 +428,8 @@ const COLUMN_PROPERTIES: &[&str] =
 /// The sequences of all columns with this name, by table OID.
 fn serial_sequences(objects: &[Object], column: &str) -> Vec<(i32, String)> {
     let of_table = |object: &Object| {
-        let place = i32::try_from(object.place(column)? + 1).ok()?;
-        let (_, name, _) = object.sequences().find(|(.., of)| *of == place)?;
+        let index = i32::try_from(object.position(column)? + 1).ok()?;
+        let (_, name, _) = object.sequences().find(|(.., of)| *of == index)?;
         Some((object.oid, format!("public.{name}")))
     };
     objects.iter().filter_map(of_table).collect()

@@ -52,7 +52,7 @@ impl Binder<'_> {
 
     /// Returns the time ranges among the conditions. Call it only if no other condition can become
     /// a time range, whatever the parameter values are.
-    pub(crate) fn ranges_alone(
+    pub(crate) fn condition_ranges(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
     ) -> EngineResult<Option<Ranges>> {
@@ -68,15 +68,15 @@ impl Binder<'_> {
 
     /// Binds the conditions that are not time ranges, and counts the uses of parameters in them;
     /// `None` if they are constant.
-    pub(crate) fn test_alone(
+    pub(crate) fn condition_test(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
     ) -> EngineResult<Option<(Expr, usize)>> {
         self.variables.clone_from(variables);
-        let met = self.parameter_uses.met;
+        let met = self.parameter_uses.total;
         let others = conjuncts.iter().filter(|conjunct| !conjunct.is_in_time);
         let test = self.test(others.map(|conjunct| conjunct.id).collect(), source)?;
-        Ok(test.map(|test| (test, self.parameter_uses.met - met)))
+        Ok(test.map(|test| (test, self.parameter_uses.total - met)))
     }
 
     fn test(&mut self, ids: Vec<NodeId>, source: &Relation) -> EngineResult<Option<Expr>> {

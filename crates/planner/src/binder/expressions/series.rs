@@ -92,10 +92,10 @@ impl Binder<'_> {
         let bounds = bounds.map(|bound| if timed { cast(bound, DataType::Int64) } else { bound });
         let mut arguments: Vec<Expr> = bounds.collect();
         arguments.extend(by.map(|by| by.expr));
-        let length = Series::function(Part::Length, values).call(arguments.clone());
+        let length = Series::function(Output::Length, values).call(arguments.clone());
         let number = self.list_element(length, UnnestItem::Count, at)?;
         arguments.push(number);
-        let value = Series::function(Part::Value, values).call(arguments);
+        let value = Series::function(Output::Value, values).call(arguments);
         let value = if timed { cast(value, sql_type.arrow_type()) } else { value };
         Ok(Typed::computed(value, sql_type))
     }
@@ -176,7 +176,7 @@ impl DecimalSeries {
     /// The value at this index, counted from 0.
     pub(crate) fn value(&self, number: Expr) -> Expr {
         let arguments = self.bounds.iter().cloned().chain([number]).collect();
-        Series::function(Part::Value, self.values).call(arguments)
+        Series::function(Output::Value, self.values).call(arguments)
     }
 }
 
@@ -206,7 +206,7 @@ enum Values {
 
 /// The result that is computed for a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Part {
+enum Output {
     /// The number of values, computed from `(low, high[, step])`.
     Length,
     /// One value, computed from `(low, high[, step], index from 0)`.
@@ -215,23 +215,23 @@ enum Part {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Series {
-    part: Part,
+    output: Output,
     values: Values,
     signature: Signature,
 }
 
 impl Series {
-    fn function(part: Part, values: Values) -> ScalarUDF {
+    fn function(output: Output, values: Values) -> ScalarUDF {
         let signature = Signature::variadic_any(Volatility::Immutable);
-        ScalarUDF::from(Self { part, values, signature })
+        ScalarUDF::from(Self { output, values, signature })
     }
 }
 
 impl ScalarUDFImpl for Series {
     fn name(&self) -> &'static str {
-        match self.part {
-            Part::Length => "series_length",
-            Part::Value => "series_value",
+        match self.output {
+            Output::Length => "series_length",
+            Output::Value => "series_value",
         }
     }
 
@@ -240,9 +240,9 @@ impl ScalarUDFImpl for Series {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(match (self.part, self.values) {
-            (Part::Value, Values::Doubles) => DataType::Float64,
-            (Part::Value, Values::Decimals(scale)) => decimal(scale).arrow_type(),
+        Ok(match (self.output, self.values) {
+            (Output::Value, Values::Doubles) => DataType::Float64,
+            (Output::Value, Values::Decimals(scale)) => decimal(scale).arrow_type(),
             _ => DataType::Int64,
         })
     }
@@ -251,7 +251,7 @@ impl ScalarUDFImpl for Series {
         let rows = arguments.number_rows;
         let arrays = arguments.args.iter().map(|argument| argument.to_array(rows));
         let mut bounds = arrays.collect::<Result<Vec<ArrayRef>>>()?;
-        let numbers = (self.part == Part::Value).then(|| bounds.pop()).flatten();
+        let numbers = (self.output == Output::Value).then(|| bounds.pop()).flatten();
         let numbers = numbers.as_ref().map(AsArray::as_primitive::<Int64Type>);
         let known = |row: &usize| {
             bounds.iter().all(|bound| bound.is_valid(*row))
@@ -259,10 +259,10 @@ impl ScalarUDFImpl for Series {
         };
         let each = (0..rows).map(|row| Some(row).filter(known));
         let number = |row: usize| numbers.map_or(0, |numbers| numbers.value(row));
-        let array: ArrayRef = match (self.values, self.part) {
-            (Values::Doubles, part) => {
+        let array: ArrayRef = match (self.values, self.output) {
+            (Values::Doubles, output) => {
                 let bounds = Bounds::<Float64Type>::new(&bounds);
-                if part == Part::Value {
+                if output == Output::Value {
                     let value = |row| bounds.low(row) + bounds.step(row, 1.0) * number(row) as f64;
                     Arc::new(each.map(|row| row.map(value)).collect::<Float64Array>())
                 } else {
@@ -273,10 +273,10 @@ impl ScalarUDFImpl for Series {
                     Arc::new(lengths.collect::<Result<Int64Array>>()?)
                 }
             }
-            (Values::Decimals(scale), part) => {
+            (Values::Decimals(scale), output) => {
                 let bounds = Bounds::<Decimal128Type>::new(&bounds);
                 let unit = 10_i128.pow(scale.into());
-                if part == Part::Value {
+                if output == Output::Value {
                     let value = |row| {
                         let step = bounds.step(row, unit).checked_mul(number(row).into());
                         step.and_then(|step| bounds.low(row).checked_add(step))
@@ -293,14 +293,14 @@ impl ScalarUDFImpl for Series {
                     Arc::new(lengths.collect::<Result<Int64Array>>()?)
                 }
             }
-            (values, part) => {
+            (values, output) => {
                 let bounds = Bounds::<Int64Type>::new(&bounds);
                 let cell = |row| {
                     let (low, high) = (bounds.low(row), bounds.high(row));
                     let (step, unit) = values.step(bounds.step(row, 1));
-                    match part {
-                        Part::Length => step.count(low, high, unit).map(Some),
-                        Part::Value => Ok(step.after(low, number(row), unit)),
+                    match output {
+                        Output::Length => step.count(low, high, unit).map(Some),
+                        Output::Value => Ok(step.after(low, number(row), unit)),
                     }
                 };
                 let cells = each.map(|row| row.map_or(Ok(None), cell));
@@ -452,16 +452,16 @@ impl Step {
                 Ok(i64::try_from(steps + 1).unwrap_or(i64::MAX))
             }
             Self::Months(_) => {
-                let (mut least, mut most) = (0, MAX_MONTHS);
-                while least < most {
-                    let middle = least + (most - least).div_euclid(2);
+                let (mut min, mut max) = (0, MAX_MONTHS);
+                while min < max {
+                    let middle = min + (max - min).div_euclid(2);
                     if self.after(low, middle, of).is_some_and(is_within) {
-                        least = middle + 1;
+                        min = middle + 1;
                     } else {
-                        most = middle;
+                        max = middle;
                     }
                 }
-                Ok(least)
+                Ok(min)
             }
         }
     }

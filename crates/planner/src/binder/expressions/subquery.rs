@@ -263,7 +263,7 @@ impl Binder<'_> {
             _ => return Ok(None),
         };
         let [argument] = self.plain_arguments(call)? else { return Ok(None) };
-        if !gives_truth(operator) {
+        if !is_comparison(operator) {
             let message = format!("{} requires a comparison operator", call.name.text);
             return Err(error::at(ErrorCode::TypeMismatch, message, position));
         }
@@ -429,7 +429,7 @@ impl Binder<'_> {
         let operand = self.expression(left, scope)?;
         let rows = scope.relation.cloned().unwrap_or_else(relation::one_row);
         let mut outer = OuterRows::new(rows);
-        let operand = outer.seen_from_inside(operand)?;
+        let operand = outer.as_outer_reference(operand)?;
         let (relation, mut captured) = self.one_column(query, scope)?;
         for expr in outer.captured {
             if !captured.contains(&expr) {
@@ -447,7 +447,7 @@ impl Binder<'_> {
 }
 
 /// Whether an operator is a comparison.
-fn gives_truth(operator: BinaryOperator) -> bool {
+fn is_comparison(operator: BinaryOperator) -> bool {
     use BinaryOperator::{
         Add, BitAnd, BitOr, BitXor, ContainedBy, ContainedByOrEqual, Contains, ContainsOrEqual,
         Divide, Equal, Greater, GreaterOrEqual, ILike, Less, LessOrEqual, Like, Matches, Modulo,

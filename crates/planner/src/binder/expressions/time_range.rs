@@ -49,13 +49,13 @@ pub(crate) fn predicate(operand: &Typed, ranges: &[TimeRange]) -> Typed {
 
 /// The range of an INTERVAL value, which includes its upper end.
 pub(crate) fn of_interval(value: &ScalarValue, unit: SqlType) -> Ranges {
-    let ScalarValue::Struct(parts) = value else { return Vec::new() };
-    let part = |index: usize| {
-        let array = parts.columns().get(index)?;
+    let ScalarValue::Struct(fields) = value else { return Vec::new() };
+    let field = |index: usize| {
+        let array = fields.columns().get(index)?;
         ScalarValue::try_from_array(array, 0).ok().and_then(|value| constant::as_i64(&value))
     };
     let scale = if unit == SqlType::TimestampNs { 1_000 } else { 1 };
-    match (part(0), part(1)) {
+    match (field(0), field(1)) {
         (Some(lo), Some(hi)) if lo <= hi => vec![TimeRange {
             lo: lo.saturating_mul(scale),
             hi: hi.saturating_add(1).saturating_mul(scale),
@@ -81,7 +81,7 @@ fn unit_of(sql_type: SqlType) -> TimestampUnit {
 }
 
 /// Converts a timestamp to another unit; saturates if it is out of range.
-fn at_or_beyond(at: i64, from: SqlType, to: SqlType) -> i64 {
+fn saturating_convert(at: i64, from: SqlType, to: SqlType) -> i64 {
     let beyond = if at < 0 { i64::MIN } else { i64::MAX };
     unit_of(from).convert(at, unit_of(to)).unwrap_or(beyond)
 }
@@ -126,8 +126,10 @@ impl Binder<'_> {
             }
             Node::Between { operand, low, high, negated, .. } => {
                 let Some(unit) = self.designated(*operand, relation) else { return Ok(None) };
-                let Some(low) = self.instant(*low, unit, "Invalid date")? else { return Ok(None) };
-                let Some(high) = self.instant(*high, unit, "Invalid date")? else {
+                let Some(low) = self.timestamp(*low, unit, "Invalid date")? else {
+                    return Ok(None);
+                };
+                let Some(high) = self.timestamp(*high, unit, "Invalid date")? else {
                     return Ok(None);
                 };
                 let range = TimeRange { lo: low.min(high), hi: low.max(high).saturating_add(1) };
@@ -173,7 +175,7 @@ impl Binder<'_> {
         if !is_comparison(operator) {
             return Ok(None);
         }
-        let Some(at) = self.instant(value, unit, message)? else { return Ok(None) };
+        let Some(at) = self.timestamp(value, unit, message)? else { return Ok(None) };
         let after = at.saturating_add(1);
         let range = |lo, hi| vec![TimeRange { lo, hi }];
         Ok(Some(match operator {
@@ -199,14 +201,14 @@ impl Binder<'_> {
             if self.is_array_parameter(*item)? {
                 return Ok(None);
             }
-            let Some(at) = self.instant(*item, unit, "Invalid date")? else { return Ok(None) };
+            let Some(at) = self.timestamp(*item, unit, "Invalid date")? else { return Ok(None) };
             points.push(TimeRange { lo: at, hi: at.saturating_add(1) });
         }
         Ok(Some(points))
     }
 
     /// The timestamp of a constant, in `unit`; `None` if it is not constant or is null.
-    pub(crate) fn instant(
+    pub(crate) fn timestamp(
         &mut self,
         id: NodeId,
         unit: SqlType,
@@ -235,7 +237,9 @@ impl Binder<'_> {
                 let mut instant = |of: SqlType| {
                     let cast = self.cast(value.clone(), of, CastMode::Explicit, position);
                     let cast = cast.ok().and_then(|cast| cast.constant);
-                    cast.as_ref().and_then(constant::as_i64).map(|at| at_or_beyond(at, of, unit))
+                    cast.as_ref()
+                        .and_then(constant::as_i64)
+                        .map(|at| saturating_convert(at, of, unit))
                 };
                 // The range of nanoseconds is smaller than the range of microseconds.
                 match instant(unit).or_else(|| instant(SqlType::Timestamp)) {
@@ -245,7 +249,7 @@ impl Binder<'_> {
             }
             SqlType::Date | SqlType::Timestamp => {
                 let at = value.constant.as_ref().and_then(constant::as_i64);
-                Ok(at.map(|at| at_or_beyond(at, value.sql_type, unit)))
+                Ok(at.map(|at| saturating_convert(at, value.sql_type, unit)))
             }
             SqlType::TimestampNs => {
                 let Some(nanos) = value.constant.as_ref().and_then(constant::as_i64) else {

@@ -12,7 +12,7 @@ use tidemark_functions::{
 use tidemark_types::bounded::folding;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::binder::expressions::stand_in::{is_unbound, with_stand_ins};
+use crate::binder::expressions::placeholder::{is_unbound, with_placeholders};
 use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::{Binder, Typed, error};
 
@@ -62,8 +62,8 @@ impl Binder<'_> {
         position: Span,
         spans: &[Span],
     ) -> EngineResult<Typed> {
-        let left = self.whole_element(left, operator, position)?;
-        let right = self.whole_element(right, operator, position)?;
+        let left = self.integer_element(left, operator, position)?;
+        let right = self.integer_element(right, operator, position)?;
         let left = self.settled_beside(left, &right, operator)?;
         let right = self.settled_beside(right, &left, operator)?;
         let left = self.letter_of_truth(left, &right, operator, position)?;
@@ -80,7 +80,7 @@ impl Binder<'_> {
         let (ours, theirs) = (operand_of(operator, &left), operand_of(operator, &right));
         let resolved = resolve_operator(operator, &ours, &theirs)
             .map_err(|error| located_call(error, position, spans))?;
-        if resolved.return_type == SqlType::Int && leaves_int(operator, &left, &right) {
+        if resolved.return_type == SqlType::Int && exceeds_int(operator, &left, &right) {
             let left = self.cast(left, SqlType::Long, CastMode::Implicit, position)?;
             let right = self.cast(right, SqlType::Long, CastMode::Implicit, position)?;
             return self.operator_between(operator, [left, right], position, spans);
@@ -129,7 +129,7 @@ impl Binder<'_> {
 
     /// Casts an array element to LONG for bit operators, because integer arrays are stored as
     /// DOUBLE.
-    fn whole_element(
+    fn integer_element(
         &mut self,
         typed: Typed,
         operator: BinaryOperator,
@@ -153,18 +153,18 @@ impl Binder<'_> {
         &mut self,
         operator: BinaryOperator,
         typed: Typed,
-        wanted: SqlType,
+        target: SqlType,
         (position, own): (Span, Span),
     ) -> EngineResult<Typed> {
         let lenient = is_comparison(operator)
             && matches!(typed.sql_type, SqlType::Symbol | SqlType::Char)
-            && (wanted.is_integer() || wanted.is_floating())
+            && (target.is_integer() || target.is_floating())
             && typed.constant.is_none();
         if !lenient {
-            return self.cast_at(typed, wanted, CastMode::Implicit, (position, own));
+            return self.cast_at(typed, target, CastMode::Implicit, (position, own));
         }
         let text = self.cast(typed, SqlType::Varchar, CastMode::Implicit, position)?;
-        self.cast(text, wanted, CastMode::Explicit, position)
+        self.cast(text, target, CastMode::Explicit, position)
     }
 
     /// Gives an untyped parameter the type of the other operand.
@@ -190,7 +190,7 @@ impl Binder<'_> {
                 | BinaryOperator::Contains
                 | BinaryOperator::ContainsOrEqual
         );
-        let wanted = match (operator, other.sql_type) {
+        let target = match (operator, other.sql_type) {
             _ if pattern || network => SqlType::Varchar,
             (BinaryOperator::Add | BinaryOperator::Subtract, SqlType::Ipv4) => SqlType::Long,
             // Timestamps are subtracted and compared, never added.
@@ -199,7 +199,7 @@ impl Binder<'_> {
             }
             (_, other) => other,
         };
-        self.settled(typed, wanted)
+        self.settled(typed, target)
     }
 
     /// Binds `operator operand`.
@@ -220,9 +220,9 @@ impl Binder<'_> {
             UnaryOperator::Minus | UnaryOperator::Plus => SqlType::Double,
         };
         let operand = self.settled(operand, open)?;
-        let (build, wanted, returns) = resolve_unary(operator, &operand.argument())
+        let (build, target, returns) = resolve_unary(operator, &operand.argument())
             .map_err(|error| located(error, position))?;
-        let operand = self.cast(operand, wanted, CastMode::Implicit, position)?;
+        let operand = self.cast(operand, target, CastMode::Implicit, position)?;
         let constant = operand.constant.is_some();
         let typed = Typed::computed(build(operand.expr), returns);
         Ok(if constant { typed.folded() } else { typed })
@@ -240,7 +240,7 @@ impl Binder<'_> {
             resolve_scalar(name, described).map(|resolved| resolved.argument_types)
         })?;
         let resolve = |arguments: &[Typed]| {
-            with_stand_ins(arguments, |described| resolve_scalar(name, described))
+            with_placeholders(arguments, |described| resolve_scalar(name, described))
         };
         let refused = |error| located_call(error, position, spans);
         let mut found = resolve(&arguments);
@@ -303,11 +303,11 @@ impl Binder<'_> {
         let mut exprs = Vec::with_capacity(arguments.len());
         let mut constant = true;
         for (index, argument) in arguments.into_iter().enumerate() {
-            let wanted = resolved.argument_types.get(index).copied();
-            let wanted = wanted.unwrap_or(argument.sql_type);
-            let argument = self.settled(argument, wanted)?;
+            let target = resolved.argument_types.get(index).copied();
+            let target = target.unwrap_or(argument.sql_type);
+            let argument = self.settled(argument, target)?;
             let place = (position, spans.get(index).copied().unwrap_or(position));
-            let argument = self.cast_at(argument, wanted, CastMode::Implicit, place)?;
+            let argument = self.cast_at(argument, target, CastMode::Implicit, place)?;
             constant &= argument.constant.is_some();
             exprs.push(argument.expr);
         }
@@ -332,8 +332,8 @@ impl Binder<'_> {
         (call, spans): (Span, &[Span]),
     ) -> EngineResult<Vec<Typed>> {
         let cast = |(index, (argument, to)): (usize, (Typed, &SqlType))| {
-            let place = (call, spans.get(index).copied().unwrap_or(call));
-            self.cast_at(argument, *to, CastMode::Implicit, place)
+            let position = (call, spans.get(index).copied().unwrap_or(call));
+            self.cast_at(argument, *to, CastMode::Implicit, position)
         };
         arguments.into_iter().zip(types).enumerate().map(cast).collect()
     }
@@ -413,7 +413,7 @@ fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
 
 /// Whether an operation on INTs yields a LONG: if both operands are constants and the result
 /// exceeds INT, or in a chain with constants.
-fn leaves_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
+fn exceeds_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
     let number = |typed: &Typed| typed.constant.as_ref().and_then(constant::as_i64);
     match (number(left), number(right)) {
         (Some(left), Some(right)) => {

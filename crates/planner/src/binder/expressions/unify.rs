@@ -134,8 +134,8 @@ mod tests {
             (SqlType::Null, SqlType::Int, Some(SqlType::Int)),
             (SqlType::Int, SqlType::Double, Some(SqlType::Double)),
         ];
-        for (left, right, wanted) in cases {
-            assert_eq!(union_columns(left, right), wanted, "{left:?} {right:?}");
+        for (left, right, expected) in cases {
+            assert_eq!(union_columns(left, right), expected, "{left:?} {right:?}");
         }
     }
 

@@ -15,8 +15,8 @@ use crate::binder::expressions::expression::has_window;
 use crate::binder::expressions::frame_aggregate::over_frames;
 use crate::binder::expressions::neighbour::not_null_neighbour;
 use crate::binder::expressions::partition_function::is_partition_function;
+use crate::binder::expressions::placeholder::with_placeholders;
 use crate::binder::expressions::sort_key::SortKey;
-use crate::binder::expressions::stand_in::with_stand_ins;
 use crate::binder::expressions::typing::located_call;
 use crate::binder::expressions::unify;
 use crate::binder::expressions::window_frame::OverRows;
@@ -77,8 +77,8 @@ impl Binder<'_> {
                 Some(self.anchored(anchor, over, (&partition_by, &order_by), &inner)?)
             }
         };
-        let parts = resolved.arguments.iter().chain(&partition_by).map(|typed| &typed.expr);
-        if parts.chain(order_by.iter().map(|key| &key.expr)).any(has_window) {
+        let exprs = resolved.arguments.iter().chain(&partition_by).map(|typed| &typed.expr);
+        if exprs.chain(order_by.iter().map(|key| &key.expr)).any(has_window) {
             return Err(refused(call.name.span));
         }
         let ignore_nulls = Self::ignores_nulls(call, resolved.function.name())?;
@@ -284,14 +284,14 @@ impl Binder<'_> {
 
     /// Rejects too few or too many arguments for `DataFusion`.
     fn check_arity(name: &str, call: &CallNode, given: &[Typed]) -> EngineResult<()> {
-        let (least, most) = match name {
+        let (min, max) = match name {
             "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" => (0, 0),
             "count" => (0, 1),
             "nth_value" => (2, 2),
             "lag" | "lead" => (1, 3),
             _ => (1, 1),
         };
-        if is_foldable(name) || (least..=most).contains(&given.len()) {
+        if is_foldable(name) || (min..=max).contains(&given.len()) {
             return Ok(());
         }
         let message = if given.is_empty() {
@@ -330,7 +330,7 @@ impl Binder<'_> {
                 .map(|resolved| resolved.argument_types)
         })?;
         let resolve = |described: &[Argument]| resolve_aggregate(name, call.distinct, described);
-        let resolved = with_stand_ins(&arguments, resolve)
+        let resolved = with_placeholders(&arguments, resolve)
             .map_err(|failure| located_call(failure, at, &spans))?;
         let arguments = self.arguments_as(arguments, &resolved.argument_types, (at, &spans))?;
         Ok(Resolved {

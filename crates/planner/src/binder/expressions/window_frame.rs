@@ -201,9 +201,9 @@ fn without_current_row(
 ) -> EngineResult<Frames> {
     let (units, start, end) = (whole.units, whole.start_bound, whole.end_bound);
     let one = |units, start, end| Ok(Frames::One(WindowFrame::new_bounds(units, start, end)));
-    match (units, place(&start), place(&end)) {
-        (_, Place::Before, Place::Before) => one(units, start, end),
-        (WindowFrameUnits::Range, Place::Before | Place::At, Place::At) => {
+    match (units, frame_position(&start), frame_position(&end)) {
+        (_, FramePosition::Before, FramePosition::Before) => one(units, start, end),
+        (WindowFrameUnits::Range, FramePosition::Before | FramePosition::At, FramePosition::At) => {
             let tick = interval(if unit == Some(SqlType::TimestampNs) { 1 } else { 1_000 });
             one(units, start, WindowFrameBound::Preceding(tick))
         }
@@ -211,37 +211,39 @@ fn without_current_row(
             "EXCLUDE CURRENT ROW in a RANGE frame with following rows is",
             at,
         )),
-        (_, Place::Behind, _) => one(units, start, end),
-        (_, Place::Before | Place::At, Place::Before | Place::At) => {
-            one(units, start, row_before())
-        }
-        (_, Place::At, Place::Behind) => one(units, row_behind(), end),
-        (_, Place::Before, Place::Behind) => Ok(Frames::Around(
+        (_, FramePosition::After, _) => one(units, start, end),
+        (
+            _,
+            FramePosition::Before | FramePosition::At,
+            FramePosition::Before | FramePosition::At,
+        ) => one(units, start, row_before()),
+        (_, FramePosition::At, FramePosition::After) => one(units, row_after(), end),
+        (_, FramePosition::Before, FramePosition::After) => Ok(Frames::Around(
             WindowFrame::new_bounds(units, start, row_before()),
-            WindowFrame::new_bounds(units, row_behind(), end),
+            WindowFrame::new_bounds(units, row_after(), end),
         )),
     }
 }
 
 /// Position of a frame bound relative to the current row.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum FramePosition {
     Before,
     At,
-    Behind,
+    After,
 }
 
-fn place(bound: &WindowFrameBound) -> Place {
+fn frame_position(bound: &WindowFrameBound) -> FramePosition {
     let nothing = |distance: &ScalarValue| matches!(distance, ScalarValue::UInt64(Some(0)));
     match bound {
-        WindowFrameBound::CurrentRow => Place::At,
+        WindowFrameBound::CurrentRow => FramePosition::At,
         WindowFrameBound::Preceding(distance) | WindowFrameBound::Following(distance)
             if nothing(distance) =>
         {
-            Place::At
+            FramePosition::At
         }
-        WindowFrameBound::Preceding(_) => Place::Before,
-        WindowFrameBound::Following(_) => Place::Behind,
+        WindowFrameBound::Preceding(_) => FramePosition::Before,
+        WindowFrameBound::Following(_) => FramePosition::After,
     }
 }
 
@@ -249,7 +251,7 @@ fn row_before() -> WindowFrameBound {
     WindowFrameBound::Preceding(ScalarValue::UInt64(Some(1)))
 }
 
-fn row_behind() -> WindowFrameBound {
+fn row_after() -> WindowFrameBound {
     WindowFrameBound::Following(ScalarValue::UInt64(Some(1)))
 }
 
@@ -272,12 +274,12 @@ pub(crate) fn around(
             known_or(low, high, sum)
         }
         "min" => {
-            let least = when(low.clone().lt_eq(high.clone()), low.clone()).otherwise(high.clone());
-            known_or(low, high, least.map_err(error::plan)?)
+            let min = when(low.clone().lt_eq(high.clone()), low.clone()).otherwise(high.clone());
+            known_or(low, high, min.map_err(error::plan)?)
         }
         "max" => {
-            let most = when(low.clone().gt_eq(high.clone()), low.clone()).otherwise(high.clone());
-            known_or(low, high, most.map_err(error::plan)?)
+            let max = when(low.clone().gt_eq(high.clone()), low.clone()).otherwise(high.clone());
+            known_or(low, high, max.map_err(error::plan)?)
         }
         "avg" => {
             let sum = over_frames(aggregates::sum::sum_udaf());

@@ -58,7 +58,7 @@ impl Binder<'_> {
             |node: &Node| matches!(node, Node::Table { name, .. } if name.text == *own_name);
         let own = tree.numbered().filter(|(_, node)| is_own(node));
         let sources: BTreeMap<u32, _> =
-            own.map(|(place, _)| (place, table_source(table))).collect();
+            own.map(|(index, _)| (index, table_source(table))).collect();
         // Tables that the policy reads do not count as read by the view's reader.
         let accesses = self.accesses.clone();
         let shown = self.within(&tree, |inner| {

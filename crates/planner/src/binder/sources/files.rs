@@ -52,7 +52,7 @@ impl Binder<'_> {
         call: &CallNode,
         format: TextFormat,
     ) -> EngineResult<Relation> {
-        let mut places = Vec::new();
+        let mut indices = Vec::new();
         let mut options = Options::new();
         for id in &call.arguments {
             match self.option(*id)? {
@@ -64,10 +64,10 @@ impl Binder<'_> {
                         return Err(error::at(ErrorCode::InvalidValue, message, span));
                     }
                 }
-                None => places.push(*id),
+                None => indices.push(*id),
             }
         }
-        let (paths, at) = self.paths(call, &places)?;
+        let (paths, at) = self.paths(call, &indices)?;
         let external = self.files(call)?;
         let request = TextRequest { format, paths, options };
         let key = request.key();
@@ -78,7 +78,7 @@ impl Binder<'_> {
         match rows {
             TextRows::Table(table) => self.rows_of_files(table),
             TextRows::Unknown(ask) => {
-                self.context.ask_text(ask);
+                self.context.request_text_schema(ask);
                 Err(error::not_supported("a text file of unknown format is", call.name.span))
             }
         }
@@ -158,9 +158,9 @@ impl Binder<'_> {
     }
 
     /// The paths in a call, and their position in the SQL text.
-    fn paths(&mut self, call: &CallNode, places: &[NodeId]) -> EngineResult<(Vec<String>, Span)> {
-        let mut arguments = places.to_vec();
-        if let [only] = places
+    fn paths(&mut self, call: &CallNode, indices: &[NodeId]) -> EngineResult<(Vec<String>, Span)> {
+        let mut arguments = indices.to_vec();
+        if let [only] = indices
             && let Node::Array { items } = self.node(*only)?
         {
             arguments.clone_from(items);

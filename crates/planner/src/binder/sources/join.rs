@@ -20,7 +20,7 @@ use crate::binder::catalog::pg_catalog::is_catalog;
 use crate::binder::expressions::{predicate, unify};
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::relation;
-use crate::binder::state::scope::{GoneColumn, Relation, Scope, ScopeColumn};
+use crate::binder::state::scope::{DroppedColumn, Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
 /// Maximum number of tables in a chain of joins: planning time is quadratic in their number.
@@ -32,7 +32,7 @@ pub(crate) struct Condition {
     /// Pairs of left and right expressions that must be equal.
     pub(crate) keys: Vec<(Expr, Expr)>,
     /// All other conditions.
-    pub(crate) rest: Vec<Typed>,
+    pub(crate) residual: Vec<Typed>,
     /// Position of a key pair whose integers have different widths, which time-based joins reject.
     widened: Option<Span>,
     /// Columns in USING or NATURAL.
@@ -43,7 +43,7 @@ pub(crate) struct Condition {
 struct Using {
     name: String,
     /// The values from the left and the right side, cast to one type.
-    sides: (Expr, Expr),
+    values: (Expr, Expr),
     sql_type: SqlType,
 }
 
@@ -81,7 +81,7 @@ impl Binder<'_> {
         refuse_tolerance(join, tolerance.as_ref())?;
         let left = self.source(*left)?;
         let right_id = *right;
-        if self.is_joined_whole(join, on.as_ref(), right_id)? {
+        if self.is_unconditional_unnest(join, on.as_ref(), right_id)? {
             return self.unnested(&left, right_id, matches!(join, JoinKind::Left));
         }
         let is_lateral = matches!(self.node(right_id)?, Node::Derived { lateral: true, .. });
@@ -97,7 +97,7 @@ impl Binder<'_> {
         let joined = if is_lateral {
             self.lateral_join(id, left, (right, captured))?
         } else {
-            self.sides_joined(id, left, right, right_id)?
+            self.join_sources(id, left, right, right_id)?
         };
         let Some(Merged { merged, listed }) = merged else { return Ok(joined) };
         Ok(Relation { merged, listed, ..joined })
@@ -105,7 +105,7 @@ impl Binder<'_> {
 
     /// Whether the right side is UNNEST and the join has no condition on its elements. In this
     /// case, no join is needed between the elements and their row.
-    fn is_joined_whole(
+    fn is_unconditional_unnest(
         &self,
         join: &JoinKind,
         on: Option<&JoinOn>,
@@ -124,7 +124,7 @@ impl Binder<'_> {
     }
 
     /// Joins two sources according to the join's kind.
-    pub(crate) fn sides_joined(
+    pub(crate) fn join_sources(
         &mut self,
         id: NodeId,
         left: Relation,
@@ -211,8 +211,8 @@ impl Binder<'_> {
         match on {
             JoinOn::Using { columns } => {
                 let is_natural = columns.is_empty();
-                if is_natural && let Some(gone) = gone_in_common(left, right) {
-                    return Err(gone.error(Span::default()));
+                if is_natural && let Some(dropped) = dropped_common_column(left, right) {
+                    return Err(dropped.error(Span::default()));
                 }
                 for name in using_names(columns, left, right).iter() {
                     // Fails if the name is ambiguous, because preceding USING joins must have
@@ -258,7 +258,7 @@ impl Binder<'_> {
             unify::branches(left.sql_type, right.sql_type).ok_or_else(|| mismatch(at))?;
         let left = self.cast(left, sql_type, CastMode::Explicit, at)?;
         let right = self.cast(right, sql_type, CastMode::Explicit, at)?;
-        Ok(Using { name: name.text.clone(), sides: (left.expr, right.expr), sql_type })
+        Ok(Using { name: name.text.clone(), values: (left.expr, right.expr), sql_type })
     }
 
     fn condition_term(
@@ -293,10 +293,10 @@ impl Binder<'_> {
                     (Side::Right, Side::Left) => {
                         self.key_pair(second, first, at, into)?;
                     }
-                    _ => into.rest.push(self.predicate(id, &scope, false)?),
+                    _ => into.residual.push(self.predicate(id, &scope, false)?),
                 }
             }
-            _ => into.rest.push(self.predicate(id, &scope, false)?),
+            _ => into.residual.push(self.predicate(id, &scope, false)?),
         }
         Ok(())
     }
@@ -381,7 +381,7 @@ pub(crate) fn filtered_product(
     for &term in terms {
         // A bare column is a condition here, not a column name common to both sides.
         if let Node::Column { .. } = binder.node(term)? {
-            condition.rest.push(binder.predicate(term, &Scope::rows(&both), false)?);
+            condition.residual.push(binder.predicate(term, &Scope::rows(&both), false)?);
         } else {
             binder.condition_term(term, &left, &right, &both, &mut condition)?;
         }
@@ -390,14 +390,14 @@ pub(crate) fn filtered_product(
 }
 
 /// A dropped column whose name may have been common to both sides.
-fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r GoneColumn> {
+fn dropped_common_column<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r DroppedColumn> {
     let had = |side: &Relation, name: &str| {
         let there = side.columns.iter().map(|column| &column.name);
-        let mut names = there.chain(side.gone.iter().map(|gone| &gone.name));
+        let mut names = there.chain(side.dropped.iter().map(|dropped| &dropped.name));
         names.any(|known| identifier::same(known, name))
     };
-    let of_left = left.gone.iter().find(|gone| had(right, &gone.name));
-    of_left.or_else(|| right.gone.iter().find(|gone| had(left, &gone.name)))
+    let of_left = left.dropped.iter().find(|dropped| had(right, &dropped.name));
+    of_left.or_else(|| right.dropped.iter().find(|dropped| had(left, &dropped.name)))
 }
 
 /// Columns of a join, in the format of [`Relation`].
@@ -476,7 +476,7 @@ fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
 /// The columns of both sides; the left side's columns come first.
 pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();
-    let gone = left.gone.iter().chain(&right.gone).cloned().collect();
+    let dropped = left.dropped.iter().chain(&right.dropped).cloned().collect();
     let mut merged = left.merged.clone();
     let width = left.columns.len();
     let moved = |group: &Vec<usize>| group.iter().map(|index| index + width).collect();
@@ -490,7 +490,7 @@ pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
         }
         listed
     });
-    Relation { merged, listed, gone, ..Relation::of(left.plan.clone(), columns) }
+    Relation { merged, listed, dropped, ..Relation::of(left.plan.clone(), columns) }
 }
 
 pub(crate) fn relational(
@@ -502,7 +502,7 @@ pub(crate) fn relational(
 ) -> EngineResult<Relation> {
     let mut joined = combined(&left, &right);
     let (mut late, mut rest): (Vec<Typed>, Vec<Typed>) =
-        condition.rest.into_iter().partition(|test| has_subquery(&test.expr));
+        condition.residual.into_iter().partition(|test| has_subquery(&test.expr));
     if kind != JoinType::Inner {
         for (number, test) in late.drain(..).enumerate() {
             rest.push(computed_before(&mut left, &mut right, test, number, at)?);
@@ -512,7 +512,7 @@ pub(crate) fn relational(
     let width = left.columns.len();
     if matches!(kind, JoinType::Inner | JoinType::Left) {
         // Each row has the timestamp of its left row, but the join does not guarantee the order.
-        joined.keep_time(&left, left.order.shuffled());
+        joined.copy_timestamp(&left, left.order.shuffled());
     }
     // Clients expect catalog rows in catalog order; the timestamp orders all other rows.
     let is_turned = kind == JoinType::Left && is_catalog(&left);
@@ -562,7 +562,7 @@ fn with_either_side(
         return Ok(plan);
     }
     let mut exprs: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
-    for Using { name, sides: (left, right), sql_type } in using {
+    for Using { name, values: (left, right), sql_type } in using {
         let own = relation::fresh(&name, &plan);
         let either =
             when(left.clone().is_not_null(), left).otherwise(right).map_err(error::plan)?;

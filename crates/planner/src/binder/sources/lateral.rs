@@ -40,7 +40,7 @@ impl Binder<'_> {
         let kind = match join {
             JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => JoinType::Inner,
             JoinKind::Left => JoinType::Left,
-            _ if captured.is_empty() => return self.sides_joined(id, left, right, right_id),
+            _ if captured.is_empty() => return self.join_sources(id, left, right, right_id),
             _ => {
                 let what = if self.unnest_of(right_id).is_some() { "UNNEST" } else { "LATERAL" };
                 return Err(error::at(
@@ -59,7 +59,7 @@ impl Binder<'_> {
             _ => self.tree.span(right_id),
         };
         check_correlation(&right, &captured, at)?;
-        if let (true, Some(time)) = (holds_always(&condition), left.timestamp_column())
+        if let (true, Some(time)) = (is_always_true(&condition), left.timestamp_column())
             && let Some(last) = LastBefore::of(&right.plan, &captured, &time.expr())
             && last.fits(kind)
         {
@@ -192,7 +192,7 @@ impl LastBefore {
         let plan = relation::project(plan, columns)?;
         let width = left.columns.len();
         let mut joined = combined(left, right);
-        joined.keep_time(left, TimeOrder::Ascending);
+        joined.copy_timestamp(left, TimeOrder::Ascending);
         joined.plan = match kind {
             JoinType::Left => filled_in(plan, &joined, |index| index >= width)?,
             _ => plan,
@@ -320,7 +320,7 @@ fn is_null_test(tests: &BinaryExpr, comparison: &Expr) -> bool {
 }
 
 /// Whether a condition is true for all pairs of rows.
-fn holds_always(condition: &Condition) -> bool {
+fn is_always_true(condition: &Condition) -> bool {
     let is_true = |expr: &Expr| *expr == Expr::Literal(ScalarValue::Boolean(Some(true)), None);
-    condition.keys.is_empty() && condition.rest.iter().all(|term| is_true(&term.expr))
+    condition.keys.is_empty() && condition.residual.iter().all(|term| is_true(&term.expr))
 }

@@ -11,7 +11,7 @@ use tidemark_catalog::{ViewColumn, ViewSource};
 use tidemark_storage::{TableId, TableSnapshot};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
-use crate::binder::state::scope::{GoneColumn, Relation, ScopeColumn, TimeOrder};
+use crate::binder::state::scope::{DroppedColumn, Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
@@ -41,7 +41,7 @@ impl Binder<'_> {
             ViewSource::View { name: known, id, columns } => {
                 let view = self.view(known).filter(|view| view.id == *id);
                 let view = view.ok_or_else(|| error::no_table(name))?;
-                self.note_whole(&view.name);
+                self.note_all_columns(&view.name);
                 let rows = self.view_rows(&view, name)?;
                 let reference = self.relation_name();
                 let rows = rows.aliased(Some(qualifier), &reference)?;
@@ -78,22 +78,24 @@ fn as_recorded(
     qualifier: &str,
     is_meant: impl Fn(usize, &ViewColumn) -> bool,
 ) -> Relation {
-    let mut kept: Vec<(usize, ScopeColumn)> = Vec::with_capacity(columns.len());
+    let mut retained: Vec<(usize, ScopeColumn)> = Vec::with_capacity(columns.len());
     for column in columns {
         let name = column.name.clone();
         match (0..rows.columns.len()).find(|index| is_meant(*index, column)) {
-            Some(index) => kept.push((index, ScopeColumn { name, ..rows.columns[index].clone() })),
-            None => rows.gone.push(GoneColumn { qualifier: Arc::from(qualifier), name }),
+            Some(index) => {
+                retained.push((index, ScopeColumn { name, ..rows.columns[index].clone() }))
+            }
+            None => rows.dropped.push(DroppedColumn { qualifier: Arc::from(qualifier), name }),
         }
     }
     rows.merged.clear();
     rows.listed = None;
     let timestamp = rows.timestamp;
-    rows.timestamp = kept.iter().position(|(index, _)| Some(*index) == timestamp);
+    rows.timestamp = retained.iter().position(|(index, _)| Some(*index) == timestamp);
     if rows.timestamp.is_none() {
         rows.order = TimeOrder::Unknown;
     }
-    rows.columns = kept.into_iter().map(|(_, column)| column).collect();
+    rows.columns = retained.into_iter().map(|(_, column)| column).collect();
     rows
 }
 

@@ -154,7 +154,7 @@ impl Binder<'_> {
             return self.table_rows(&table, qualifier);
         }
         if let Some(view) = self.view(&name.text).filter(|_| is_seen) {
-            self.note_whole(&view.name);
+            self.note_all_columns(&view.name);
             let rows = self.view_rows(&view, name)?;
             let reference = self.relation_name();
             return rows.aliased(Some(qualifier), &reference);

@@ -103,7 +103,7 @@ impl Binder<'_> {
     fn checked_name(&self, call: &CallNode) -> EngineResult<String> {
         let arguments = self.plain_arguments(call)?;
         let name = call.name.text.to_ascii_lowercase();
-        match most_arguments(&name).and_then(|most| arguments.get(most)) {
+        match max_arguments(&name).and_then(|max| arguments.get(max)) {
             Some(extra) => {
                 let message = format!("{name}: too many arguments");
                 Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(*extra)))
@@ -366,8 +366,8 @@ impl Binder<'_> {
         step: Option<NodeId>,
         unit: SqlType,
     ) -> EngineResult<Relation> {
-        let first = self.instant(low, unit, "Invalid date")?;
-        let last = self.instant(high, unit, "Invalid date")?;
+        let first = self.timestamp(low, unit, "Invalid date")?;
+        let last = self.timestamp(high, unit, "Invalid date")?;
         let period = match step {
             Some(step) => self.series_step(step, unit)?,
             None => Step::Ticks(1),
@@ -455,7 +455,7 @@ fn is_computed(value: &Typed) -> bool {
 }
 
 /// Maximum number of arguments for a table function; `None` if the function counts them itself.
-fn most_arguments(name: &str) -> Option<usize> {
+fn max_arguments(name: &str) -> Option<usize> {
     Some(match name {
         "tables" | "all_tables" | "wal_tables" | "table_storage" | "reader_pool" | "snapshots"
         | "views" | "materialized_views" | "live_views" | "functions" | "keywords"

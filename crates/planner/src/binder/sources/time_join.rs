@@ -52,7 +52,7 @@ impl Binder<'_> {
             None => Condition::default(),
         };
         condition.refuse_widened()?;
-        if !condition.rest.is_empty() {
+        if !condition.residual.is_empty() {
             return Err(unsupported_condition(keyword));
         }
         let unit = finer(&left_time, &right_time);
@@ -76,7 +76,7 @@ impl Binder<'_> {
         let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
         let width = left.columns.len();
         let mut joined = combined(left, right);
-        joined.keep_time(left, TimeOrder::Ascending);
+        joined.copy_timestamp(left, TimeOrder::Ascending);
         joined.plan = filled_in(plan, &joined, |index| index >= width)?;
         Ok(joined)
     }
@@ -176,7 +176,7 @@ impl Binder<'_> {
             None => Condition::default(),
         };
         condition.refuse_widened()?;
-        if !condition.rest.is_empty() {
+        if !condition.residual.is_empty() {
             return Err(unsupported_condition(keyword));
         }
         let unit = finer(&left_time, &right_time);

@@ -41,7 +41,7 @@ impl<'a> Binder<'a> {
         match self.tree.get(*call) {
             Some(Node::Call(call)) => {
                 let is_unnest = call.name.text.eq_ignore_ascii_case("unnest");
-                (is_unnest || asks_for_places(call)).then_some(call)
+                (is_unnest || is_subscripts_call(call)).then_some(call)
             }
             _ => None,
         }
@@ -74,7 +74,7 @@ impl<'a> Binder<'a> {
             [document, fields] if self.json_fields(*fields).is_some() => {
                 self.json_elements(left, *document, *fields)?
             }
-            [array, dimension] if asks_for_places(call) => {
+            [array, dimension] if is_subscripts_call(call) => {
                 self.must_be_first(*dimension)?;
                 self.array_elements(left, std::slice::from_ref(array), call)?
             }
@@ -83,20 +83,20 @@ impl<'a> Binder<'a> {
         let prefix = format!("{} element ", self.relation_name());
         // The operator returns the element columns, then the element number.
         let number = elements.len();
-        let place = |name: &str| Element {
+        let position = |name: &str| Element {
             name: name.to_owned(),
             sql_type: SqlType::Long,
             raw: SqlType::Long,
         };
         let mut first = 0;
-        if asks_for_places(call) {
+        if is_subscripts_call(call) {
             // If a function has a single column, the column is named after the alias or the
             // function.
             let name = alias.unwrap_or(&call.name);
-            elements = vec![place(&name.text)];
+            elements = vec![position(&name.text)];
             first = number;
         } else if ordinality {
-            elements.push(place("ordinality"));
+            elements.push(position("ordinality"));
         }
         renamed(&mut elements, columns)?;
         let node =
@@ -194,26 +194,26 @@ impl<'a> Binder<'a> {
     /// The elements of an array that a client sent in binary, and the requested element type.
     /// `None` if direct conversion to this type may differ from conversion through text.
     fn sent_items(&mut self, array: NodeId) -> EngineResult<Option<(ParameterItems, SqlType)>> {
-        let (index, wanted) = match self.node(array)? {
+        let (index, required) = match self.node(array)? {
             Node::Cast { operand, type_name, .. } if type_name.dimensions == 1 => {
                 let (operand, name) = (*operand, &type_name.name);
-                let wanted = SqlType::parse(name, &type_name.arguments, 0);
-                (self.parameter_at(operand)?, wanted)
+                let required = SqlType::parse(name, &type_name.arguments, 0);
+                (self.parameter_at(operand)?, required)
             }
             _ => {
                 let index = self.parameter_at(array)?;
-                let wanted = index.and_then(|index| {
+                let required = index.and_then(|index| {
                     let is_doubles = *self.parameters.slot(index) == Some(SqlType::DoubleArray(1));
                     let items = self.parameters.items_of(index);
                     items.or_else(|| is_doubles.then_some(SqlType::Double))
                 });
-                (index, wanted)
+                (index, required)
             }
         };
-        let (Some(index), Some(wanted)) = (index, wanted) else { return Ok(None) };
-        let wanted = if wanted == SqlType::String { SqlType::Varchar } else { wanted };
+        let (Some(index), Some(required)) = (index, required) else { return Ok(None) };
+        let required = if required == SqlType::String { SqlType::Varchar } else { required };
         let Some(items) = self.items_sent(index) else { return Ok(None) };
-        Ok(is_as_its_text(items.sql_type(), wanted).then_some((items, wanted)))
+        Ok(is_as_its_text(items.sql_type(), required).then_some((items, required)))
     }
 
     /// The element type of an array in text form. A cast (`'{a,b}'::text[]`) or the parameter's
@@ -298,22 +298,22 @@ impl<'a> Binder<'a> {
 }
 
 /// Whether direct conversion to another type returns the same value as conversion through text.
-fn is_as_its_text(sent: SqlType, wanted: SqlType) -> bool {
+fn is_as_its_text(sent: SqlType, required: SqlType) -> bool {
     match sent {
         SqlType::Boolean | SqlType::Double | SqlType::Timestamp | SqlType::Varchar => {
-            sent == wanted
+            sent == required
         }
         SqlType::Short => {
-            matches!(wanted, SqlType::Short | SqlType::Int | SqlType::Long | SqlType::Double)
+            matches!(required, SqlType::Short | SqlType::Int | SqlType::Long | SqlType::Double)
         }
-        SqlType::Int => matches!(wanted, SqlType::Int | SqlType::Long | SqlType::Double),
-        SqlType::Long => matches!(wanted, SqlType::Long | SqlType::Double),
+        SqlType::Int => matches!(required, SqlType::Int | SqlType::Long | SqlType::Double),
+        SqlType::Long => matches!(required, SqlType::Long | SqlType::Double),
         _ => false,
     }
 }
 
 /// Whether a call is `generate_subscripts(array, dimension)`.
-fn asks_for_places(call: &CallNode) -> bool {
+fn is_subscripts_call(call: &CallNode) -> bool {
     let name = identifier::fold(&call.name.text);
     name.strip_prefix("pg_catalog.").unwrap_or(&name) == "generate_subscripts"
 }

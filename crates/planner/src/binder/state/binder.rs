@@ -20,13 +20,13 @@ use crate::binder::state::outer_rows::OuterRows;
 use crate::binder::state::parameters::Parameters;
 use crate::binder::state::scope::Relation;
 use crate::binder::state::typed::Typed;
-use crate::binder::state::views::{BoundView, ViewPlace, ViewSources};
+use crate::binder::state::views::{BoundView, ViewContext, ViewSources};
 use crate::binder::state::work::Work;
 use crate::visibility::{Visibility, denied};
 use crate::{Access, BindContext};
 
 /// Denotes all columns of a table that is read as a whole; no column has this name.
-pub(crate) const WHOLE: &str = "*";
+pub(crate) const ALL_COLUMNS: &str = "*";
 
 /// Binds queries nested in expressions, sources and views. This is the only way to bind
 /// sub-queries; the clauses implement it.
@@ -89,7 +89,7 @@ pub(crate) struct Binder<'a> {
     /// The materialized view whose stored rows are read because its expiry policy is being bound.
     pub(crate) expiring: Option<TableId>,
     /// The context in which each view in `views` is read; innermost last.
-    pub(crate) view_places: Vec<ViewPlace>,
+    pub(crate) view_contexts: Vec<ViewContext>,
     /// The objects that names in the view's query refer to; `None` if names are resolved in the
     /// snapshot.
     pub(crate) view_sources: Option<ViewSources>,
@@ -141,7 +141,7 @@ impl<'a> Binder<'a> {
             views: Vec::new(),
             beneath_view: false,
             expiring: None,
-            view_places: Vec::new(),
+            view_contexts: Vec::new(),
             view_sources: None,
             notices: Vec::new(),
             block_time: BlockTime::default(),
@@ -194,7 +194,7 @@ impl<'a> Binder<'a> {
             ordered_aggregates: std::mem::take(&mut self.ordered_aggregates),
             explaining: self.explaining,
             views: std::mem::take(&mut self.views),
-            view_places: std::mem::take(&mut self.view_places),
+            view_contexts: std::mem::take(&mut self.view_contexts),
             relations: self.relations,
             work: self.work,
             bound_views: std::mem::take(&mut self.bound_views),
@@ -205,7 +205,7 @@ impl<'a> Binder<'a> {
         self.accesses = inner.accesses;
         self.ordered_aggregates = inner.ordered_aggregates;
         self.views = inner.views;
-        self.view_places = inner.view_places;
+        self.view_contexts = inner.view_contexts;
         self.relations = inner.relations;
         self.work = inner.work;
         self.bound_views = inner.bound_views;
@@ -213,13 +213,13 @@ impl<'a> Binder<'a> {
     }
 
     /// Copies the tree up to a node, which becomes the root of the copy.
-    pub(crate) fn part(&self, root: NodeId) -> Tree {
-        self.part_from(self.tree.first, root)
+    pub(crate) fn subtree(&self, root: NodeId) -> Tree {
+        self.subtree_from(self.tree.first, root)
     }
 
-    /// Like [`Self::part`], but without the nodes before `first`, which the copy must not
-    /// reference.
-    pub(crate) fn part_from(&self, first: NodeId, root: NodeId) -> Tree {
+    /// Like [`Self::subtree`], but without the nodes before `first`. The copied nodes must not
+    /// reference them.
+    pub(crate) fn subtree_from(&self, first: NodeId, root: NodeId) -> Tree {
         // Children precede their parents.
         let skipped = first.saturating_sub(self.tree.first) as usize;
         let count = root.saturating_sub(first) as usize + 1;
@@ -304,14 +304,14 @@ impl<'a> Binder<'a> {
     }
 
     /// Whether the user may read all columns of a table or view.
-    pub(crate) fn reads_whole(&self, name: &str) -> bool {
-        self.visibility().is_none_or(|visibility| visibility.reads_whole(name))
+    pub(crate) fn may_read_all(&self, name: &str) -> bool {
+        self.visibility().is_none_or(|visibility| visibility.reads_all(name))
     }
 
     /// All reads so far, as the statement's accesses will list them.
     pub(crate) fn read_so_far(&self) -> Vec<Access> {
         let mut reads = self.accesses.list();
-        for ViewPlace { before, view, owner } in self.view_places.iter().rev() {
+        for ViewContext { before, view, owner } in self.view_contexts.iter().rev() {
             let inner = std::mem::replace(&mut reads, before.list()).into_iter();
             reads.extend(inner.map(|access| access.through(view, owner)));
         }
@@ -328,8 +328,8 @@ impl<'a> Binder<'a> {
     }
 
     /// Records that a table or view is read as a whole.
-    pub(crate) fn note_whole(&mut self, table: &str) {
-        self.note_read(table, vec![WHOLE.to_owned()]);
+    pub(crate) fn note_all_columns(&mut self, table: &str) {
+        self.note_read(table, vec![ALL_COLUMNS.to_owned()]);
     }
 
     /// Records that a table is read.

@@ -38,7 +38,7 @@ impl Conditions {
 #[derive(Debug, Default)]
 pub(crate) struct ParameterUses {
     /// Number of all occurrences.
-    pub(crate) met: usize,
+    pub(crate) total: usize,
     in_conditions: usize,
     noted: Vec<Conditions>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Where {
     pub(crate) conjuncts: Vec<Conjunct>,
     /// Number of parameter occurrences in time ranges, and in all other conditions.
     pub(crate) uses_in_time: usize,
-    pub(crate) uses_in_others: usize,
+    pub(crate) uses_in_other_conditions: usize,
     pub(crate) ranges: Option<Vec<TimeRange>>,
 }
 
@@ -68,10 +68,10 @@ impl ParameterUses {
         source: &Relation,
         variables: &[HashMap<String, NodeId>],
     ) {
-        self.in_conditions += found.uses_in_time + found.uses_in_others;
-        if found.uses_in_time + found.uses_in_others > 0 {
+        self.in_conditions += found.uses_in_time + found.uses_in_other_conditions;
+        if found.uses_in_time + found.uses_in_other_conditions > 0 {
             let mut conjuncts = found.conjuncts;
-            conjuncts.retain(|conjunct| conjunct.is_in_time || found.uses_in_others > 0);
+            conjuncts.retain(|conjunct| conjunct.is_in_time || found.uses_in_other_conditions > 0);
             let (source, ranges) = (source.clone(), found.ranges.unwrap_or_default());
             let variables = variables.to_vec();
             self.noted.push(Conditions { conjuncts, source, ranges, variables });
@@ -79,8 +79,8 @@ impl ParameterUses {
     }
 
     /// The conditions, if they are all on one table and parameters occur nowhere else.
-    pub(crate) fn conditions_alone(&mut self) -> Option<Conditions> {
-        let is_alone = self.noted.len() == 1 && self.in_conditions == self.met;
+    pub(crate) fn sole_conditions(&mut self) -> Option<Conditions> {
+        let is_alone = self.noted.len() == 1 && self.in_conditions == self.total;
         self.noted.pop().filter(|_| is_alone)
     }
 }

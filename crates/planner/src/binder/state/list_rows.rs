@@ -49,8 +49,9 @@ impl ListRows {
     pub(crate) fn are_read(&self, expr: &Expr) -> bool {
         let is_element = |node: &Expr| {
             let Expr::Column(Column { relation: None, name, .. }) = node else { return Ok(false) };
-            Ok(name.strip_prefix(&self.prefix).is_some_and(|place| {
-                place == "n" || place.parse().is_ok_and(|index: usize| index < self.items.len())
+            Ok(name.strip_prefix(&self.prefix).is_some_and(|position| {
+                position == "n"
+                    || position.parse().is_ok_and(|index: usize| index < self.items.len())
             }))
         };
         self.is_named() && expr.exists(is_element).unwrap_or(false)

@@ -45,7 +45,7 @@ impl OuterRows {
     }
 
     /// Converts an expression over these rows for use inside a sub-query.
-    pub(crate) fn seen_from_inside(&mut self, typed: Typed) -> EngineResult<Typed> {
+    pub(crate) fn as_outer_reference(&mut self, typed: Typed) -> EngineResult<Typed> {
         let columns = self.rows.columns.clone();
         let seen = typed.expr.transform(|node| {
             let own = match &node {

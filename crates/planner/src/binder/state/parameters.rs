@@ -76,10 +76,10 @@ impl Parameters {
     }
 
     /// Sets a parameter's type unless it has one, and returns its type.
-    pub(crate) fn settle(&mut self, index: u32, wanted: SqlType) -> SqlType {
+    pub(crate) fn settle(&mut self, index: u32, target: SqlType) -> SqlType {
         let is_number = self.numbers.contains(&index);
-        let wanted = if is_number { of_number(wanted) } else { wanted };
-        *self.slot(index).get_or_insert(match wanted {
+        let target = if is_number { of_number(target) } else { target };
+        *self.slot(index).get_or_insert(match target {
             // Values arrive as strings: clients see SYMBOL and CHAR as strings.
             SqlType::Null | SqlType::Symbol | SqlType::Char => SqlType::Varchar,
             other => other,
@@ -101,10 +101,10 @@ impl Parameters {
     }
 }
 
-/// The type of a numeric parameter that is used as `wanted`. Its value may have more digits than
-/// `wanted` allows.
-fn of_number(wanted: SqlType) -> SqlType {
-    match wanted {
+/// The type of a numeric parameter that is used as `target`. Its value may have more digits than
+/// `target` allows.
+fn of_number(target: SqlType) -> SqlType {
+    match target {
         SqlType::Byte
         | SqlType::Short
         | SqlType::Int

@@ -155,7 +155,7 @@ impl Relation {
             merged: Vec::new(),
             listed: None,
             base: None,
-            gone: Vec::new(),
+            dropped: Vec::new(),
         }
     }
 
@@ -166,7 +166,7 @@ impl Relation {
     }
 
     /// Copies the designated timestamp of `left`, whose columns come first in this relation.
-    pub(crate) fn keep_time(&mut self, left: &Self, order: TimeOrder) {
+    pub(crate) fn copy_timestamp(&mut self, left: &Self, order: TimeOrder) {
         self.timestamp = left.timestamp;
         self.unselected_time.clone_from(&left.unselected_time);
         self.order = order;
@@ -215,7 +215,7 @@ impl Relation {
             columns: self.columns.into_iter().map(aliased).collect(),
             unselected_time: self.unselected_time.map(aliased),
             base: None,
-            gone: Vec::new(),
+            dropped: Vec::new(),
             ..self
         })
     }

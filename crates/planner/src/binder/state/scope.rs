@@ -94,12 +94,12 @@ pub(crate) struct Relation {
     pub(crate) base: Option<BaseScan>,
     /// Columns that existed here when a view was created and were dropped later. Their names must
     /// not resolve to other columns.
-    pub(crate) gone: Vec<GoneColumn>,
+    pub(crate) dropped: Vec<DroppedColumn>,
 }
 
 /// A dropped column.
 #[derive(Debug, Clone)]
-pub(crate) struct GoneColumn {
+pub(crate) struct DroppedColumn {
     /// The source's alias or name.
     pub(crate) qualifier: Arc<str>,
     /// The column's name when the view was created.
@@ -134,7 +134,7 @@ impl Relation {
             [] => return Err(EngineError::internal("a column without a name")),
         };
         let is_named = |(_, column): &(usize, &ScopeColumn)| {
-            qualifier.is_none_or(|wanted| has_qualifier(column, &wanted.text))
+            qualifier.is_none_or(|required| has_qualifier(column, &required.text))
                 && identifier::same(&column.name, &name.text)
         };
         let mut named = self.columns.iter().enumerate().filter(is_named).map(|(index, _)| index);
@@ -151,12 +151,12 @@ impl Relation {
             };
             found = group.first().copied();
         }
-        let is_gone = |gone: &&GoneColumn| {
-            let qualifies = qualifier.is_none_or(|wanted| gone.is_of(&wanted.text));
-            qualifies && identifier::same(&gone.name, &name.text)
+        let is_gone = |dropped: &&DroppedColumn| {
+            let qualifies = qualifier.is_none_or(|required| dropped.is_of(&required.text));
+            qualifies && identifier::same(&dropped.name, &name.text)
         };
-        if let Some(gone) = self.gone.iter().find(is_gone) {
-            return Err(gone.error(name.span));
+        if let Some(dropped) = self.dropped.iter().find(is_gone) {
+            return Err(dropped.error(name.span));
         }
         let found = found.or_else(|| self.series_named(path));
         let index = found.ok_or_else(|| self.not_found(path))?;
@@ -166,8 +166,8 @@ impl Relation {
 
     /// Records that all columns are read, as by `*` or by a source in place of a query.
     pub(crate) fn read_all(&self, at: Span) -> EngineResult<()> {
-        if let Some(gone) = self.gone.first() {
-            return Err(gone.error(at));
+        if let Some(dropped) = self.dropped.first() {
+            return Err(dropped.error(at));
         }
         self.columns.iter().for_each(|column| column.origin.note());
         Ok(())
@@ -202,7 +202,7 @@ impl Relation {
     }
 }
 
-impl GoneColumn {
+impl DroppedColumn {
     /// Whether its source has this alias or name.
     pub(crate) fn is_of(&self, qualifier: &str) -> bool {
         same_source(&self.qualifier, qualifier)

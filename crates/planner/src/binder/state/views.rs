@@ -15,7 +15,7 @@ pub(crate) type ViewSources = Arc<BTreeMap<u32, ViewSource>>;
 /// The context in which a view is read: the accesses before it, and the owner whose permissions
 /// apply inside it.
 #[derive(Debug)]
-pub(crate) struct ViewPlace {
+pub(crate) struct ViewContext {
     pub(crate) before: Accesses,
     pub(crate) view: String,
     pub(crate) owner: Owner,

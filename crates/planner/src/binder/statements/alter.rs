@@ -60,7 +60,7 @@ impl Binder<'_> {
                     rename_column(&mut schema, column, to)?;
                 }
                 AlterAction::ChangeType { column, type_name } => {
-                    if Self::keeps_type(&mut schema, column, type_name)? {
+                    if Self::has_type(&mut schema, column, type_name)? {
                         continue;
                     }
                     let conversion = self.change_type(&snapshot, &mut schema, column, type_name)?;
@@ -170,7 +170,7 @@ impl Binder<'_> {
 
     /// Whether a column already has this type. If the length or precision differs, the new value is
     /// stored.
-    fn keeps_type(
+    fn has_type(
         schema: &mut TableSchema,
         column: &Name,
         type_name: &TypeName,

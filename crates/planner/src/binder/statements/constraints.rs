@@ -140,7 +140,7 @@ impl Binder<'_> {
             |known: &Arc<TableSnapshot>| identifier::same(&known.schema().name, &table.text);
         let other = match self.sorted_tables().into_iter().find(named) {
             _ if is_own => schema.clone(),
-            Some(table) => self.seen_part(table.schema()).into_owned(),
+            Some(table) => self.visible_schema(table.schema()).into_owned(),
             None => return Ok(None),
         };
         let key = || other.constraints.iter().find(|one| one.kind == ConstraintKind::PrimaryKey);
@@ -172,18 +172,18 @@ impl Binder<'_> {
         kind: ConstraintKind,
         columns: &[String],
     ) -> EngineResult<Option<String>> {
-        let mut taken: HashSet<String> =
+        let mut used: HashSet<String> =
             schema.constraints.iter().map(|one| identifier::fold(&one.name)).collect();
         // Indexes share a namespace with tables; the name of a foreign key is local to its table.
         if !matches!(kind, ConstraintKind::ForeignKey | ConstraintKind::Check) {
             let tables = self.sorted_tables();
             let others = tables.iter().filter(|table| table.schema().id != schema.id);
             let named = others.flat_map(|table| &table.schema().constraints);
-            taken.extend(named.map(|one| identifier::fold(&one.name)));
-            taken.extend(tables.iter().map(|table| identifier::fold(&table.schema().name)));
+            used.extend(named.map(|one| identifier::fold(&one.name)));
+            used.extend(tables.iter().map(|table| identifier::fold(&table.schema().name)));
         }
         if let Some(name) = &written.name {
-            return match taken.contains(&identifier::fold(&name.text)) {
+            return match used.contains(&identifier::fold(&name.text)) {
                 false => Ok(Some(name.text.clone())),
                 true if written.if_not_exists => Ok(None),
                 true => {
@@ -205,7 +205,7 @@ impl Binder<'_> {
         };
         let numbered = (1..).map(|number: usize| format!("{base}{number}"));
         let mut names = std::iter::once(base.clone()).chain(numbered);
-        Ok(names.find(|name| !taken.contains(&identifier::fold(name))))
+        Ok(names.find(|name| !used.contains(&identifier::fold(name))))
     }
 
     /// Binds `ADD CONSTRAINT` and `CREATE INDEX`.
@@ -254,11 +254,11 @@ impl Binder<'_> {
             let schema = table.schema();
             self.accesses.note(Access::new(&schema.name, Permission::DropIndex));
             let known = change.replace.iter().position(|other| other.id == schema.id);
-            let place = known.unwrap_or_else(|| {
+            let index = known.unwrap_or_else(|| {
                 change.replace.push(schema.as_ref().clone());
                 change.replace.len() - 1
             });
-            change.replace[place].constraints.retain(|one| !is_index_named(one, name));
+            change.replace[index].constraints.retain(|one| !is_index_named(one, name));
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ impl Binder<'_> {
         refuse_beside_like(node)?;
         if let Some(like) = &node.like {
             let other = self.readable_table(like)?;
-            self.note_whole(&other.schema().name);
+            self.note_all_columns(&other.schema().name);
             let mut schema = other.schema().as_ref().clone();
             schema.id = 0;
             schema.version = 0;
@@ -246,10 +246,10 @@ pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
 /// A symbol capacity, rounded up to a power of two.
 pub(crate) fn symbol_capacity(capacity: &Name) -> EngineResult<u32> {
     let invalid = |message: &str| error::at(ErrorCode::InvalidValue, message, capacity.span);
-    let asked: i64 = capacity.text.parse().map_err(|_| invalid("numeric capacity expected"))?;
-    match asked {
+    let requested: i64 = capacity.text.parse().map_err(|_| invalid("numeric capacity expected"))?;
+    match requested {
         ..2 => Err(invalid("min symbol capacity is 2")),
-        2..=1_073_741_824 => Ok((asked as u32).next_power_of_two()),
+        2..=1_073_741_824 => Ok((requested as u32).next_power_of_two()),
         _ => Err(invalid("max symbol capacity is 1073741824")),
     }
 }

@@ -257,8 +257,8 @@ impl Binder<'_> {
         let at_start = |failure: EngineError| failure.at(tidemark_types::Span::new(0, 0));
         let found = self.writable_table(table, Permission::RenameTable).map_err(at_start)?;
         let other = self.snapshot.table(&to.text);
-        let taken = other.is_some_and(|other| other.schema().id != found.schema().id);
-        if taken || self.view(&to.text).is_some() {
+        let is_used = other.is_some_and(|other| other.schema().id != found.schema().id);
+        if is_used || self.view(&to.text).is_some() {
             let (from, to) = (&table.text, &to.text);
             return Err(at_start(EngineError::new(
                 ErrorCode::TableExists,

@@ -102,13 +102,13 @@ impl Binder<'_> {
         // Defaults are bound in the order of the SQL text, so a default's nodes follow the nodes of
         // the preceding default.
         let first = std::mem::replace(&mut self.after_default, id + 1);
-        let part = self.part_from(if first > id { self.tree.first } else { first }, id);
+        let subtree = self.subtree_from(if first > id { self.tree.first } else { first }, id);
         // A sequence can generate values only after the table exists.
         let is_numbered = text.as_deref().is_some_and(|text| Numbering::of_default(text).is_some());
         if !is_numbered || !column.sql_type.is_integer() {
-            self.check_default(column, &part)?;
+            self.check_default(column, &subtree)?;
         }
-        let tree = serde_json::to_string(&part)
+        let tree = serde_json::to_string(&subtree)
             .map_err(|failure| EngineError::internal(failure.to_string()))?;
         let text = text.unwrap_or_else(|| names::canonical(self.tree, id));
         column.default = Some(ColumnDefault { text, tree });

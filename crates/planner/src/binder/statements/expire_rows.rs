@@ -136,7 +136,7 @@ impl Binder<'_> {
 
     /// The query for the rows of `source` that have not expired.
     fn shown_rows(&self, expire: &ExpireRows, source: Node, compares: Compares) -> Tree {
-        let mut query = Query { tree: self.part(self.tree.root), at: expire.span };
+        let mut query = Query { tree: self.subtree(self.tree.root), at: expire.span };
         let from = query.add(source);
         let (mut filter, mut latest_on, mut qualify) = (None, None, None);
         match &expire.rule {
@@ -165,8 +165,8 @@ impl Binder<'_> {
             }
             ExpireRule::KeepExtreme { count: Some(count), highest, column, keys } => {
                 let order = OrderItem { expression: *column, descending: *highest, nulls: None };
-                let place = query.call("row_number", Vec::new(), Some(window(keys, vec![order])));
-                qualify = Some(query.compared(BinaryOperator::LessOrEqual, place, *count));
+                let index = query.call("row_number", Vec::new(), Some(window(keys, vec![order])));
+                qualify = Some(query.compared(BinaryOperator::LessOrEqual, index, *count));
             }
         }
         let star = Node::Star { qualifier: None, exclude: Vec::new(), replace: Vec::new() };
@@ -214,7 +214,7 @@ pub(crate) fn shown_since(
     let (Some(policy), Some(table)) = (&view.expire, snapshot.table_by_id(view.table)) else {
         return Ok(None);
     };
-    let is_known = serde_json::from_str(&policy.tree).is_ok_and(|tree: Tree| goes_on(&tree));
+    let is_known = serde_json::from_str(&policy.tree).is_ok_and(|tree: Tree| is_monotonic(&tree));
     if !is_known {
         return Ok(None);
     }
@@ -237,7 +237,7 @@ pub(crate) fn shown_since(
 
 /// Whether a policy compares only with times that never move backwards, because it consists of
 /// literals and functions with this property.
-fn goes_on(tree: &Tree) -> bool {
+fn is_monotonic(tree: &Tree) -> bool {
     tree.nodes.iter().all(|node| match node {
         Node::Call(call) => GOING_ON.iter().any(|name| call.name.text.eq_ignore_ascii_case(name)),
         Node::Case { .. } | Node::InList { .. } | Node::Logical { .. } => false,

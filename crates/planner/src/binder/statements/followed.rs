@@ -44,12 +44,12 @@ pub(crate) fn table_of(plan: &LogicalPlan) -> EngineResult<TableId> {
 /// Rejects expressions that depend on anything other than the row.
 fn check(expr: &Expr) -> EngineResult<()> {
     let mut why = None;
-    expr.apply(|part| {
-        match part {
+    expr.apply(|node| {
+        match node {
             Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) => {
                 why = Some("it contains a sub-query");
             }
-            part if part.is_volatile_node() => why = Some("it is not deterministic"),
+            node if node.is_volatile_node() => why = Some("it is not deterministic"),
             _ => return Ok(TreeNodeRecursion::Continue),
         }
         Ok(TreeNodeRecursion::Stop)

@@ -79,7 +79,7 @@ impl Binder<'_> {
             returning,
             parameters: self.parameters.types(),
             accesses: self.accesses.list(),
-            drawn: self.context.drawn.clone(),
+            sequence_values: self.context.sequence_values.clone(),
         })
     }
 
@@ -274,11 +274,11 @@ impl Binder<'_> {
         check_required(schema, targets, &defaults, (name.span, name.span))?;
         let mut exprs: Vec<Option<Expr>> = vec![None; schema.columns.len()];
         for (column, target) in rows.columns.iter().zip(targets) {
-            let wanted = &schema.columns[*target];
-            refuse_conversion(column.sql_type, wanted.sql_type, &column.name, &wanted.name)
+            let required = &schema.columns[*target];
+            refuse_conversion(column.sql_type, required.sql_type, &column.name, &required.name)
                 .map_err(|failure| failure.at(error::span(name.span)))?;
             let value = Typed::computed(column.expr(), column.sql_type);
-            let value = self.cast(value, wanted.sql_type, CastMode::Insert, name.span)?;
+            let value = self.cast(value, required.sql_type, CastMode::Insert, name.span)?;
             exprs[*target] = Some(value.expr);
         }
         let mut list = Vec::with_capacity(exprs.len());
@@ -304,8 +304,8 @@ fn is_default_row(values: &ValuesBlock) -> bool {
 fn push_plain<'t>(rows: &mut ValueRows<'t>, plain: &'t PlainRows) -> EngineResult<()> {
     rows.reserve(plain.rows as usize * rows.width());
     let (mut row, mut width) = (0, 0);
-    for part in plain.parts() {
-        match part {
+    for token in plain.parts() {
+        match token {
             PlainPart::Cell { kind, text, start } => {
                 rows.push(plain_cell(kind, text), start);
                 width += 1;
@@ -333,8 +333,8 @@ fn as_block(node: &InsertNode) -> EngineResult<ValuesBlock> {
     let Some(plain) = &node.plain else { return Ok(rest) };
     let mut block = ValuesBlock::default();
     let mut width = 0;
-    for part in plain.parts() {
-        match part {
+    for token in plain.parts() {
+        match token {
             PlainPart::Cell { kind, text, start } => {
                 block.kinds.push(match kind {
                     PlainKind::Null => 'n',

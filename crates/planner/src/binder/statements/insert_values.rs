@@ -267,8 +267,8 @@ impl<'t> ValueRows<'t> {
 
     fn null_timestamp(&self, row: usize, position: usize) -> EngineError {
         // If values are given as columns, the positions of the only row apply.
-        let place = row * self.width() + position;
-        let start = self.starts.get(place).copied().unwrap_or_default();
+        let index = row * self.width() + position;
+        let start = self.starts.get(index).copied().unwrap_or_default();
         EngineError::new(ErrorCode::InvalidValue, "designated timestamp column cannot be NULL")
             .at(Span::new(start, start))
     }
@@ -335,14 +335,14 @@ impl InsertTemplate {
 /// Rejects designated timestamps before 1970.
 fn check_not_before_epoch(array: &ArrayRef) -> EngineResult<()> {
     let any = array.as_any();
-    let least = if let Some(times) = any.downcast_ref::<TimestampMicrosecondArray>() {
+    let min = if let Some(times) = any.downcast_ref::<TimestampMicrosecondArray>() {
         arrow::compute::min(times)
     } else if let Some(times) = any.downcast_ref::<TimestampNanosecondArray>() {
         arrow::compute::min(times)
     } else {
         None
     };
-    if least.is_some_and(|least| least < 0) {
+    if min.is_some_and(|min| min < 0) {
         return Err(EngineError::new(
             ErrorCode::InvalidValue,
             "designated timestamp before 1970-01-01 is not allowed",
@@ -686,8 +686,8 @@ fn interleaved(
 ) -> EngineResult<ArrayRef> {
     let mut indices = vec![(0, 0); rows];
     for (part, (_, members)) in kinds.iter().enumerate() {
-        for (place, row) in members.iter().enumerate() {
-            indices[*row] = (part, place);
+        for (index, row) in members.iter().enumerate() {
+            indices[*row] = (part, index);
         }
     }
     let refs: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();

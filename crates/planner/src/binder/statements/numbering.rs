@@ -17,7 +17,7 @@ use tidemark_functions::CastMode;
 use tidemark_storage::{ColumnSchema, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-use crate::Drawn;
+use crate::SequenceValues;
 use crate::binder::catalog::pg_catalog::object::{Numbering, sequence_name};
 use crate::binder::expressions::constant::as_i64;
 use crate::binder::state::relation;
@@ -40,10 +40,10 @@ impl Binder<'_> {
         {
             let reference = self.relation_name();
             let rows = relation::of_table(table, "", reference, &self.accesses)?;
-            let place = rows.columns.iter().find(|one| one.name == column.name);
-            let place =
-                place.ok_or_else(|| EngineError::internal("a column is missing from its table"))?;
-            let plan = relation::project(rows.plan.clone(), vec![place.expr().alias("number")])?;
+            let index = rows.columns.iter().find(|one| one.name == column.name);
+            let index =
+                index.ok_or_else(|| EngineError::internal("a column is missing from its table"))?;
+            let plan = relation::project(rows.plan.clone(), vec![index.expr().alias("number")])?;
             let greatest = vec![datafusion::logical_expr::ident("number").sort(false, false)];
             let plan = Sort { expr: greatest, input: Arc::new(plan), fetch: Some(1) };
             let found = external.values(&LogicalPlan::Sort(plan), 1)?;
@@ -55,8 +55,8 @@ impl Binder<'_> {
         let function = ScalarUDF::from(NextNumber {
             last,
             sequence: sequence_name(&schema.name, &column.name),
-            drawn: self.context.drawn.clone(),
-            most: most_of(column.sql_type),
+            generated: self.context.sequence_values.clone(),
+            max: max_of(column.sql_type),
             step,
             signature: Signature::exact(Vec::new(), Volatility::Volatile),
         });
@@ -66,7 +66,7 @@ impl Binder<'_> {
     }
 }
 
-fn most_of(sql_type: SqlType) -> i64 {
+fn max_of(sql_type: SqlType) -> i64 {
     match sql_type {
         SqlType::Short => i16::MAX.into(),
         SqlType::Int => i32::MAX.into(),
@@ -78,9 +78,9 @@ fn most_of(sql_type: SqlType) -> i64 {
 struct NextNumber {
     last: Arc<AtomicI64>,
     sequence: String,
-    drawn: Drawn,
+    generated: SequenceValues,
     /// Maximum value of the column's type.
-    most: i64,
+    max: i64,
     step: i64,
     signature: Signature,
 }
@@ -115,16 +115,16 @@ impl ScalarUDFImpl for NextNumber {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let count = i64::try_from(args.number_rows).unwrap_or(i64::MAX);
         let length = count.saturating_mul(self.step);
-        let after = |last: i64| last.checked_add(length).filter(|end| *end <= self.most);
-        let taken = self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, after);
-        let Ok(before) = taken else {
-            let message = format!("the column has reached its maximum value {}", self.most);
+        let after = |last: i64| last.checked_add(length).filter(|end| *end <= self.max);
+        let updated = self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, after);
+        let Ok(before) = updated else {
+            let message = format!("the column has reached its maximum value {}", self.max);
             let failure = EngineError::new(ErrorCode::InvalidValue, message);
             return Err(datafusion::common::DataFusionError::External(Box::new(failure)));
         };
         let end = before + length;
         if count > 0 {
-            self.drawn.note(&self.sequence, &self.last, (length, end));
+            self.generated.note(&self.sequence, &self.last, (length, end));
         }
         let steps = (1..).map(|number: i64| before.wrapping_add(self.step.wrapping_mul(number)));
         let numbers: Int64Array = steps.take(args.number_rows).collect();

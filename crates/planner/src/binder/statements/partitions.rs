@@ -199,14 +199,14 @@ impl Known {
             Some(SqlType::TimestampNs) => TimestampUnit::Nanos,
             _ => TimestampUnit::Micros,
         };
-        let instant = tidemark_types::timestamp::iso_text(floor, unit);
+        let timestamp = tidemark_types::timestamp::iso_text(floor, unit);
         let status =
             if status.is_empty() { String::new() } else { format!("detachStatus={status}, ") };
         let (name, partition_by) = (&schema.name, schema.partition_by.name());
         Err(error::at(
             ErrorCode::InvalidValue,
             format!(
-                "could not {verb} partition [table={name}, {status}partitionTimestamp={instant}, \
+                "could not {verb} partition [table={name}, {status}partitionTimestamp={timestamp}, \
                  partitionBy={partition_by}]"
             ),
             at,

@@ -69,10 +69,10 @@ impl Binder<'_> {
             let message = "bind variables are not allowed in a view";
             return Err(error::at(ErrorCode::NotSupported, message, name.span));
         }
-        let part = self.part(view.query);
-        let tree = serde_json::to_string(&part)
+        let subtree = self.subtree(view.query);
+        let tree = serde_json::to_string(&subtree)
             .map_err(|failure| EngineError::internal(failure.to_string()))?;
-        let sources = self.sources_of(&part);
+        let sources = self.sources_of(&subtree);
         let name = view.owner.unwrap_or(&self.context.user);
         let owner = self.context.owner.clone();
         let owner = owner.unwrap_or_else(|| Owner { name: name.to_owned(), id: None });

@@ -86,7 +86,7 @@ impl<'a> Key<'a> {
                     0 => table,
                     identity => by_identity.get(&identity)?,
                 };
-                to.columns.iter().all(|name| other.place(name).is_some()).then_some(other)
+                to.columns.iter().all(|name| other.position(name).is_some()).then_some(other)
             }
             None => None,
         };
@@ -131,13 +131,13 @@ impl<'a> Key<'a> {
     }
 
     /// Column numbers of a table, from 1.
-    fn places(table: &Object, columns: &[String]) -> Vec<i32> {
-        let place = |name: &String| table.place(name).map_or(0, |place| place as i32 + 1);
-        columns.iter().map(place).collect()
+    fn column_numbers(table: &Object, columns: &[String]) -> Vec<i32> {
+        let index = |name: &String| table.position(name).map_or(0, |index| index as i32 + 1);
+        columns.iter().map(index).collect()
     }
 
     fn columns(&self) -> Vec<i32> {
-        Self::places(self.table, &self.constraint.columns)
+        Self::column_numbers(self.table, &self.constraint.columns)
     }
 
     fn other_columns(&self) -> Option<(&'a Object, &'a [String])> {
@@ -176,15 +176,15 @@ impl<'a> Key<'a> {
 
     /// The key's rows in `pg_attribute`.
     pub(super) fn attributes(&self) -> Vec<Row> {
-        let places = self.constraint.columns.iter().filter_map(|name| self.table.place(name));
-        let row = |(index, place): (usize, usize)| {
-            let column = &self.table.columns[place];
+        let indices = self.constraint.columns.iter().filter_map(|name| self.table.position(name));
+        let row = |(index, position): (usize, usize)| {
+            let column = &self.table.columns[position];
             let name = column.name.clone().into();
             let mut row = attribute(self.index_oid(), index, name, types::of_column(column));
             row.extend(row!(atttypmod: -1, attnotnull: false, atthasdef: false));
             row
         };
-        places.enumerate().map(row).collect()
+        indices.enumerate().map(row).collect()
     }
 
     fn index(&self) -> Row {
@@ -220,7 +220,7 @@ impl<'a> Key<'a> {
         {
             row.extend(row!(
                 confupdtype: to.actions.0.to_string(), confdeltype: to.actions.1.to_string(),
-                confmatchtype: "s", confkey: Self::places(other, names),
+                confmatchtype: "s", confkey: Self::column_numbers(other, names),
             ));
         } else {
             row.extend(row!(confupdtype: " ", confdeltype: " ", confmatchtype: " "));

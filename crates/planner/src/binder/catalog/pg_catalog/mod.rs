@@ -33,7 +33,7 @@ use tidemark_functions::{CastMode, FunctionKind, SETTINGS, number_of};
 use tidemark_storage::{ColumnSchema, TableSchema, TableSnapshot};
 use tidemark_types::{CatalogType, EngineResult, SqlType};
 
-use crate::binder::catalog::catalog_rows::{part_of, read_columns};
+use crate::binder::catalog::catalog_rows::{projected, read_columns};
 use crate::binder::catalog::pg_catalog::attribute::{align, attribute, storage};
 use crate::binder::catalog::pg_catalog::cell::{Cell, Row, column_of};
 use crate::binder::catalog::pg_catalog::information::information_columns;
@@ -57,17 +57,17 @@ use crate::binder::{Binder, Typed};
 
 /// Whether all scanned tables were built during binding, as catalog tables are.
 pub(crate) fn is_catalog(relation: &Relation) -> bool {
-    let (mut made, mut other) = (false, false);
+    let (mut created, mut other) = (false, false);
     let _ = relation.plan.apply(|node| {
         if let LogicalPlan::TableScan(scan) = node {
             let provider = source_as_provider(&scan.source);
             let is_made = provider.is_ok_and(|provider| provider.is::<MemTable>());
-            made |= is_made;
+            created |= is_made;
             other |= !is_made;
         }
         Ok(TreeNodeRecursion::Continue)
     });
-    made && !other
+    created && !other
 }
 
 impl Binder<'_> {
@@ -82,12 +82,12 @@ impl Binder<'_> {
         let columns = layout.fields().map(|(name, of)| {
             // Most rows list their cells in the same order, so the previous row's cell index is
             // tried first.
-            let mut place = 0;
+            let mut index = 0;
             let cells = rows.iter().map(|row| {
-                if row.get(place).is_none_or(|(known, _)| *known != name) {
-                    place = row.iter().position(|(known, _)| *known == name).unwrap_or(row.len());
+                if row.get(index).is_none_or(|(known, _)| *known != name) {
+                    index = row.iter().position(|(known, _)| *known == name).unwrap_or(row.len());
                 }
-                row.get(place).map_or(&Cell::Null, |(_, cell)| cell)
+                row.get(index).map_or(&Cell::Null, |(_, cell)| cell)
             });
             let (sql_type, array) = column_of(of, cells)?;
             let field = Field::new(name, sql_type.arrow_type(), true);
@@ -225,7 +225,7 @@ impl Binder<'_> {
         let mut objects: Vec<Object> =
             self.sorted_tables().iter().map(|table| self.table_object(table)).collect();
         for view in self.sorted_views() {
-            let is_read = self.reads_whole(&view.name);
+            let is_read = self.may_read_all(&view.name);
             let fields = if is_read {
                 // A view that is currently invalid has no columns.
                 self.view_state(&view).columns.unwrap_or_default()
@@ -255,7 +255,7 @@ impl Binder<'_> {
         let mut names = Vec::new();
         for table in self.sorted_tables() {
             let schema = table.schema();
-            let seen = self.seen_part(schema);
+            let seen = self.visible_schema(schema);
             let indexes = constraints_of(schema, &seen.columns).into_iter().filter(has_index);
             let oid = table_oid(schema);
             let numbered = seen.columns.iter().filter(|column| is_numbered(column));
@@ -267,9 +267,9 @@ impl Binder<'_> {
     }
 
     /// The table definition, reduced to the columns that the user may read.
-    pub(crate) fn seen_part<'s>(&self, schema: &'s TableSchema) -> Cow<'s, TableSchema> {
+    pub(crate) fn visible_schema<'s>(&self, schema: &'s TableSchema) -> Cow<'s, TableSchema> {
         match self.visibility() {
-            Some(visibility) => Cow::Owned(part_of(schema, &read_columns(visibility, schema))),
+            Some(visibility) => Cow::Owned(projected(schema, &read_columns(visibility, schema))),
             None => Cow::Borrowed(schema),
         }
     }
@@ -278,7 +278,7 @@ impl Binder<'_> {
         let schema = table.schema();
         let is_read = self.reads_some(&schema.name);
         let partitions = if is_read { table.partition_list() } else { Vec::new() };
-        let seen = self.seen_part(schema).into_owned();
+        let seen = self.visible_schema(schema).into_owned();
         let view = IncrementalView::of(self.snapshot, schema.id);
         Object {
             oid: table_oid(schema),
@@ -288,7 +288,7 @@ impl Binder<'_> {
             identity: schema.identity(),
             constraints: constraints_of(schema, &seen.columns),
             columns: seen.columns,
-            query: view.filter(|_| self.reads_whole(&schema.name)).map(|view| view.query),
+            query: view.filter(|_| self.may_read_all(&schema.name)).map(|view| view.query),
             rows: if is_read { table.row_count().unwrap_or(0) } else { 0 },
             bytes: partitions.iter().map(|partition| partition.disk_bytes).sum(),
         }
@@ -380,15 +380,15 @@ fn sequence((oid, name, _): (i32, String, i32)) -> Row {
 
 /// The table's rows in `pg_sequence`.
 fn counting(object: &Object) -> impl Iterator<Item = Row> {
-    object.sequences().map(|(oid, _, place)| {
-        let column = object.columns.get(place as usize - 1);
-        let (of, most) = match column.map(|column| column.sql_type) {
+    object.sequences().map(|(oid, _, index)| {
+        let column = object.columns.get(index as usize - 1);
+        let (of, max) = match column.map(|column| column.sql_type) {
             Some(SqlType::Short) => (21, i16::MAX as u64),
             Some(SqlType::Int) => (23, i32::MAX as u64),
             _ => (20, i64::MAX as u64),
         };
         row!(
-            seqrelid: oid, seqtypid: of, seqstart: 1, seqincrement: 1, seqmax: most, seqmin: 1,
+            seqrelid: oid, seqtypid: of, seqstart: 1, seqincrement: 1, seqmax: max, seqmin: 1,
             seqcache: 1, seqcycle: false,
         )
     })
@@ -396,10 +396,10 @@ fn counting(object: &Object) -> impl Iterator<Item = Row> {
 
 /// The table's rows in `pg_depend`: a sequence depends on its column.
 fn dependence(object: &Object) -> impl Iterator<Item = Row> {
-    object.sequences().map(|(oid, _, place)| {
+    object.sequences().map(|(oid, _, index)| {
         row!(
             classid: CLASS_OID, objid: oid, objsubid: 0, refclassid: CLASS_OID,
-            refobjid: object.oid, refobjsubid: place, deptype: "a",
+            refobjid: object.oid, refobjsubid: index, deptype: "a",
         )
     })
 }

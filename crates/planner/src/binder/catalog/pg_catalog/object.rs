@@ -53,9 +53,9 @@ impl Object {
     /// column number, from 1.
     pub(crate) fn sequences(&self) -> impl Iterator<Item = (i32, String, i32)> {
         let columns = self.columns.iter().zip(1..);
-        columns.filter(|(column, _)| is_numbered(column)).map(|(column, place)| {
+        columns.filter(|(column, _)| is_numbered(column)).map(|(column, index)| {
             let name = sequence_name(&self.name, &column.name);
-            (index_oid(self.oid, &name), name, place)
+            (index_oid(self.oid, &name), name, index)
         })
     }
 
@@ -70,7 +70,7 @@ impl Object {
     }
 
     /// Returns the index of the column with this name.
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| identifier::same(&column.name, name))
     }
 }

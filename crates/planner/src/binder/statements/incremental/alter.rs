@@ -115,7 +115,7 @@ impl Binder<'_> {
                 let column = table.schema().timestamp_column();
                 let unit = column.map_or(SqlType::Timestamp, |column| column.sql_type);
                 let mut bound = |id| -> EngineResult<i64> {
-                    let found = self.instant(id, unit, "Invalid date")?;
+                    let found = self.timestamp(id, unit, "Invalid date")?;
                     let at = self.tree.span(id);
                     found.ok_or_else(|| {
                         error::at(ErrorCode::InvalidValue, "invalid timestamp range", at)
@@ -131,8 +131,8 @@ impl Binder<'_> {
             }
         };
         let requests = state.requests + 1;
-        let wanted = IncrementalState { request: Some(request), requests, ..state };
-        self.state_statement(&table, &wanted, "REFRESH MATERIALIZED VIEW")
+        let required = IncrementalState { request: Some(request), requests, ..state };
+        self.state_statement(&table, &required, "REFRESH MATERIALIZED VIEW")
     }
 
     /// Builds a statement that records a new state of a view.

@@ -26,7 +26,7 @@ pub struct Buckets {
     /// The bucket size and alignment.
     pub spec: BucketSpec,
     /// Whether rows of one bucket depend on other buckets.
-    pub is_whole: bool,
+    pub crosses_buckets: bool,
     time: Time,
 }
 
@@ -116,11 +116,11 @@ impl ViewShape for Buckets {
                     _ => StepUnit::Microsecond,
                 };
                 let (spec, time) = (BucketSpec::new(1, step), Time::Rows(base));
-                (Self { spec, is_whole, time }, unit)
+                (Self { spec, crosses_buckets: is_whole, time }, unit)
             }
         };
         shape.spec.nanoseconds = unit == SqlType::TimestampNs;
-        shape.is_whole = is_whole;
+        shape.crosses_buckets = is_whole;
         Ok(shape)
     }
 
@@ -139,7 +139,7 @@ impl Buckets {
     fn of_aggregation(found: &Aggregation<'_>) -> EngineResult<Self> {
         if let Some(bucket) = found.bucket {
             let time = Time::Buckets(vec![found.name(0)]);
-            return Ok(Self { spec: bucket.spec, is_whole: false, time });
+            return Ok(Self { spec: bucket.spec, crosses_buckets: false, time });
         }
         let mut shape: Option<(BucketSpec, Vec<String>)> = None;
         for (index, key) in found.keys.iter().enumerate() {
@@ -153,7 +153,7 @@ impl Buckets {
             }
         }
         let (spec, names) = shape.ok_or_else(needs_buckets)?;
-        Ok(Self { spec, is_whole: false, time: Time::Buckets(names) })
+        Ok(Self { spec, crosses_buckets: false, time: Time::Buckets(names) })
     }
 
     /// Checks that the aggregation's input has one row per row of the base table, and that the

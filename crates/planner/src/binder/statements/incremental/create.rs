@@ -70,23 +70,23 @@ impl Binder<'_> {
         };
         check_table_name(given.name)?;
         self.note_change("", permission);
-        if let Some((is_same, message)) = self.taken(&given.name.text, form) {
+        if let Some((is_same, message)) = self.name_conflict(&given.name.text, form) {
             if is_same && given.if_not_exists {
                 return Ok(self.view_statement(IncrementalAction::Nothing, command));
             }
             return Err(error::at(ErrorCode::TableExists, message, given.name.span));
         }
-        let made = match given.clauses {
+        let created = match given.clauses {
             WrittenClauses::Materialized(clauses) => self.new_materialized(given, clauses)?,
             WrittenClauses::Live(clauses) => self.new_live(given, clauses)?,
         };
-        let action = IncrementalAction::Create(Box::new(made));
+        let action = IncrementalAction::Create(Box::new(created));
         Ok(self.view_statement(action, command))
     }
 
     /// If a name is in use, returns whether a view of this kind has the name, and the error
     /// message.
-    fn taken(&self, name: &str, form: ViewForm) -> Option<(bool, String)> {
+    fn name_conflict(&self, name: &str, form: ViewForm) -> Option<(bool, String)> {
         let table = self.snapshot.table(name);
         if table.is_none() && self.view(name).is_none() {
             return None;
@@ -128,12 +128,12 @@ impl Binder<'_> {
             owner,
         } = clauses;
         let found = self.repeatable_query(given.query, ViewForm::Materialized)?;
-        let part = self.part(given.query);
-        let sources = self.sources_of(&part);
+        let subtree = self.subtree(given.query);
+        let sources = self.sources_of(&subtree);
         let base = self.base_of(given, clauses.base.as_ref(), &sources)?;
-        self.refuse_clauses(&part, &base.schema().name)?;
+        self.refuse_clauses(&subtree, &base.schema().name)?;
         let at = self.tree.span(given.query);
-        let shape = Buckets::of(&found.plan, base.schema().id, &part)
+        let shape = Buckets::of(&found.plan, base.schema().id, &subtree)
             .map_err(|failure| failure.at(error::span(at)))?;
         let mut schema = self.bucket_table(given, clauses, (&found, &shape))?;
         let of_base = base.schema().partition_by;
@@ -141,7 +141,7 @@ impl Binder<'_> {
         if is_open && shape.is_of_rows() {
             schema.partition_by = of_base;
         }
-        let mut view = self.definition(given, (&part, sources), &base, owner.as_ref())?;
+        let mut view = self.definition(given, (&subtree, sources), &base, owner.as_ref())?;
         if let Some(policy) = refresh {
             apply_policy(&mut view, policy, self.context.now_micros)?;
         }
@@ -165,23 +165,23 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::NotSupported, "live views are disabled", at));
         }
         let (flush_every, in_memory) = self.intervals(clauses)?;
-        let part = self.part(given.query);
-        let (select, source) = simple_select(&part, given.query)?;
+        let subtree = self.subtree(given.query);
+        let (select, source) = simple_select(&subtree, given.query)?;
         let base = self.base_of_live(source)?;
         let time = base.schema().timestamp_column();
         let time = time.ok_or_else(|| {
             let message = "live view base table must have a designated timestamp";
             error::at(ErrorCode::NotSupported, message, source.span)
         })?;
-        refuse_time_filter(&part, select, &time.name)?;
+        refuse_time_filter(&subtree, select, &time.name)?;
         let start = self.start(clauses, time.sql_type)?;
         let found = self.repeatable_query(given.query, ViewForm::Live)?;
         let columns = self.used_columns(&base);
-        LiveReach::of(&found.plan, base.schema().id, &part)?;
+        LiveReach::of(&found.plan, base.schema().id, &subtree)?;
         let schema = self.live_table(given, clauses, (&found, &base))?;
-        let sources = self.sources_of(&part);
+        let sources = self.sources_of(&subtree);
         let owner = clauses.owner.as_ref();
-        let view = self.definition(given, (&part, sources), &base, owner)?;
+        let view = self.definition(given, (&subtree, sources), &base, owner)?;
         let live = LiveView { flush_every, in_memory, start, columns };
         Ok((schema, IncrementalView { live: Some(live), ..view }))
     }
@@ -190,13 +190,13 @@ impl Binder<'_> {
     fn definition(
         &self,
         given: &Definition<'_>,
-        (part, sources): (&Tree, BTreeMap<u32, ViewSource>),
+        (subtree, sources): (&Tree, BTreeMap<u32, ViewSource>),
         base: &TableSnapshot,
         owner: Option<&Name>,
     ) -> EngineResult<IncrementalView> {
         let owner = owner.map_or(&self.context.user, |owner| &owner.text);
         let owner = self.context.owner.clone().unwrap_or(Owner { name: owner.clone(), id: None });
-        let tree = serde_json::to_string(part)
+        let tree = serde_json::to_string(subtree)
             .map_err(|failure| EngineError::internal(failure.to_string()))?;
         Ok(IncrementalView {
             table: 0,
@@ -236,9 +236,9 @@ impl Binder<'_> {
                     at,
                 ),
                 ViewForm::Live => {
-                    let part = self.part(query);
+                    let subtree = self.subtree(query);
                     let message = "non-deterministic function cannot be used in live view";
-                    refuse(message, changing_call(&part, query))
+                    refuse(message, changing_call(&subtree, query))
                 }
             };
         }
@@ -323,8 +323,8 @@ impl Binder<'_> {
     }
 
     /// Rejects SAMPLE BY clauses that make rows depend on more than their own bucket.
-    fn refuse_clauses(&self, part: &Tree, base: &str) -> EngineResult<()> {
-        for node in &part.nodes {
+    fn refuse_clauses(&self, subtree: &Tree, base: &str) -> EngineResult<()> {
+        for node in &subtree.nodes {
             let Node::Select(select) = node else { continue };
             let Some(sample_by) = &select.sample_by else { continue };
             let refuse = |what: &str, at: Span| {
@@ -397,17 +397,17 @@ impl Binder<'_> {
             clauses;
         let flush = self.interval("FLUSH EVERY", flush, (MIN_FLUSH_MICROS, "100ms"))?;
         let Some(memory) = in_memory else { return Ok((flush, flush)) };
-        let least = format!("FLUSH EVERY: {flush}");
-        Ok((flush, self.interval("IN MEMORY", memory, (flush.micros(), &least))?))
+        let min = format!("FLUSH EVERY: {flush}");
+        Ok((flush, self.interval("IN MEMORY", memory, (flush.micros(), &min))?))
     }
 
     fn interval(
         &self,
         clause: &str,
         name: &Name,
-        (least, least_text): (i64, &str),
+        (min, least_text): (i64, &str),
     ) -> EngineResult<LiveInterval> {
-        let most = self.context.live.longest_micros;
+        let max = self.context.live.max_in_memory_micros;
         let invalid = |message: String| error::at(ErrorCode::InvalidValue, message, name.span);
         let found = LiveInterval::parse(&name.text).ok_or_else(|| {
             let text = &name.text;
@@ -415,8 +415,8 @@ impl Binder<'_> {
         })?;
         let refuse = |bound: String| Err(invalid(format!("live view {clause} must be {bound}")));
         match found.micros() {
-            micros if micros < least => refuse(format!("at least {least_text}")),
-            micros if micros > most => refuse(format!("at most {}", shown_micros(most))),
+            micros if micros < min => refuse(format!("at least {least_text}")),
+            micros if micros > max => refuse(format!("at most {}", shown_micros(max))),
             _ => Ok(found),
         }
     }
@@ -452,11 +452,11 @@ impl Binder<'_> {
                 let now = self.context.now_micros;
                 Ok(LiveStart::Now(TimestampUnit::Micros.convert(now, unit).unwrap_or(i64::MAX)))
             }
-            WrittenStart::At { instant } => {
-                let at = parse_fields(&instant.text).and_then(|parsed| parsed.start(unit));
+            WrittenStart::At { instant: timestamp } => {
+                let at = parse_fields(&timestamp.text).and_then(|parsed| parsed.start(unit));
                 at.map(LiveStart::At).ok_or_else(|| {
-                    let message = format!("invalid START FROM timestamp: {}", instant.text);
-                    error::at(ErrorCode::InvalidValue, message, instant.span)
+                    let message = format!("invalid START FROM timestamp: {}", timestamp.text);
+                    error::at(ErrorCode::InvalidValue, message, timestamp.span)
                 })
             }
         }

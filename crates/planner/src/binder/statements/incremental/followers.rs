@@ -13,7 +13,7 @@ use crate::binder::clauses::query::Clauses;
 use crate::{BindContext, BoundSchemaChange};
 
 /// The views that a change to a table affects.
-enum Reach {
+enum AffectedViews {
     /// Views whose base is this table.
     Followers,
     /// All views that read this table.
@@ -23,10 +23,13 @@ enum Reach {
 }
 
 /// The events that a new table definition causes for views.
-fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &'static str)> {
+fn schema_events(
+    old: &TableSchema,
+    new: &TableSchema,
+) -> Vec<(TableId, AffectedViews, &'static str)> {
     let mut events = Vec::new();
     if !identifier::same(&old.name, &new.name) {
-        events.push((old.id, Reach::Readers, "rename table operation"));
+        events.push((old.id, AffectedViews::Readers, "rename table operation"));
     }
     let (mut dropped, mut renamed) = (Vec::new(), Vec::new());
     for column in &old.columns {
@@ -43,7 +46,7 @@ fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &
         [(dropped, "drop column operation"), (renamed, "rename column operation")]
     {
         if !columns.is_empty() {
-            events.push((old.id, Reach::Columns(columns), reason));
+            events.push((old.id, AffectedViews::Columns(columns), reason));
         }
     }
     events
@@ -55,16 +58,18 @@ impl Binder<'_> {
         if IncrementalView::all(self.snapshot).next().is_none() {
             return Ok(());
         }
-        let mut events: Vec<(TableId, Reach, &str)> = Vec::new();
+        let mut events: Vec<(TableId, AffectedViews, &str)> = Vec::new();
         for table in &change.drop {
-            events.push((table.schema().id, Reach::Readers, "drop table operation"));
+            events.push((table.schema().id, AffectedViews::Readers, "drop table operation"));
         }
         for table in &change.truncate {
-            events.push((table.schema().id, Reach::Followers, "truncate operation"));
+            events.push((table.schema().id, AffectedViews::Followers, "truncate operation"));
         }
-        for part in change.partitions.iter().filter(|part| part.action == PartitionAction::Drop) {
-            let id = part.table.schema().id;
-            events.push((id, Reach::Followers, "drop partition operation"));
+        for partition in
+            change.partitions.iter().filter(|partition| partition.action == PartitionAction::Drop)
+        {
+            let id = partition.table.schema().id;
+            events.push((id, AffectedViews::Followers, "drop partition operation"));
         }
         for new in &change.replace {
             let Some(old) = self.snapshot.table_by_id(new.id) else { continue };
@@ -101,7 +106,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn reaches(&self, view: &IncrementalView, table: TableId, reach: &Reach) -> bool {
+    fn reaches(&self, view: &IncrementalView, table: TableId, reach: &AffectedViews) -> bool {
         let reads = view
             .sources
             .values()
@@ -109,9 +114,9 @@ impl Binder<'_> {
         match reach {
             // Truncating the base or dropping its partitions does not change the rows of a live
             // view.
-            Reach::Followers => view.base == table && view.live.is_none(),
-            Reach::Readers => reads,
-            Reach::Columns(columns) => {
+            AffectedViews::Followers => view.base == table && view.live.is_none(),
+            AffectedViews::Readers => reads,
+            AffectedViews::Columns(columns) => {
                 let known = self.snapshot.table_by_id(table);
                 reads && known.is_none_or(|known| self.reads_columns(view, known.schema(), columns))
             }

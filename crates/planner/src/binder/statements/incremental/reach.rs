@@ -118,16 +118,16 @@ impl IncrementalRows<LiveReach> {
         let time = table.timestamp_column();
         let time = time.ok_or_else(|| EngineError::internal("a live view without a timestamp"))?;
         let name = &time.name;
-        let instant = |at: i64| match time.sql_type {
+        let timestamp = |at: i64| match time.sql_type {
             SqlType::TimestampNs => lit(ScalarValue::TimestampNanosecond(Some(at), None)),
             _ => lit(ScalarValue::TimestampMicrosecond(Some(at), None)),
         };
         let is_in = |range: &TimeRange| {
-            let begins = ident(name).gt_eq(instant(range.lo));
+            let begins = ident(name).gt_eq(timestamp(range.lo));
             if range.hi == i64::MAX {
                 begins
             } else {
-                begins.and(ident(name).lt(instant(range.hi)))
+                begins.and(ident(name).lt(timestamp(range.hi)))
             }
         };
         match shown.iter().map(is_in).reduce(Expr::or) {
@@ -245,7 +245,7 @@ fn call_of(tree: &Tree, name: &str) -> Span {
 
 /// The components of a plan over one table.
 #[derive(Default)]
-struct Parts {
+struct PlanComponents {
     windows: Vec<Expr>,
     /// The table's designated timestamp, and the number of nanoseconds per unit.
     time: Option<(Column, i64)>,
@@ -255,15 +255,15 @@ struct Parts {
     is_simple: bool,
 }
 
-impl Parts {
+impl PlanComponents {
     fn of(plan: &LogicalPlan, base: TableId) -> EngineResult<Self> {
-        let mut parts = Self { is_one_pass: true, is_simple: true, ..Self::default() };
+        let mut components = Self { is_one_pass: true, is_simple: true, ..Self::default() };
         plan.apply_with_subqueries(|node| {
-            parts.add(node, base)?;
+            components.add(node, base)?;
             Ok(TreeNodeRecursion::Continue)
         })
         .map_err(error::plan)?;
-        Ok(parts)
+        Ok(components)
     }
 
     fn add(&mut self, node: &LogicalPlan, base: TableId) -> datafusion::common::Result<()> {
@@ -302,7 +302,8 @@ impl Parts {
 
 impl ViewShape for LiveReach {
     fn of(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<Self> {
-        let Parts { windows, time, is_one_pass, is_simple } = Parts::of(plan, base)?;
+        let PlanComponents { windows, time, is_one_pass, is_simple } =
+            PlanComponents::of(plan, base)?;
         let Some((time, nanos_per_tick)) = time.filter(|_| is_simple) else {
             return Err(refused_at(SIMPLE, tree.span(tree.root)));
         };
@@ -321,8 +322,8 @@ impl ViewShape for LiveReach {
                 continue;
             }
             found.has_windows = true;
-            let place = call_of(tree, function.fun.name());
-            check_function(function, &time).map_err(|message| refused_at(message, place))?;
+            let index = call_of(tree, function.fun.name());
+            check_function(function, &time).map_err(|message| refused_at(message, index))?;
             let anchor = function.params.partition_by.iter().find_map(|key| match key {
                 Expr::Column(column) => periods.iter().find(|(name, _)| *name == column.name),
                 _ => None,

@@ -11,7 +11,7 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::segment::Segment;
 use crate::segment::column::{self, ColumnData};
 use crate::segment::dead_rows::DeadRows;
-use crate::table::merge::Stretch;
+use crate::table::merge::SourceRange;
 use crate::table::schema::ColumnSchema;
 use crate::table::upsert::{Source, UpsertKeys, upsert_order};
 
@@ -36,10 +36,10 @@ impl Run {
         Self { rows: self.rows, columns, bounds, last_lsn: self.last_lsn, upsert: None }
     }
 
-    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
-        match self.columns.iter().find(|(id, ..)| *id == wanted.id) {
+    pub(crate) fn column(&self, target: &ColumnSchema) -> EngineResult<ColumnData> {
+        match self.columns.iter().find(|(id, ..)| *id == target.id) {
             Some((_, _, cells)) => Ok(cells.clone()),
-            None => ColumnData::nulls(wanted.sql_type, self.rows),
+            None => ColumnData::nulls(target.sql_type, self.rows),
         }
     }
 }
@@ -48,14 +48,18 @@ impl Run {
 pub(crate) struct Merged {
     pub(crate) rows: usize,
     pub(crate) bounds: (i64, i64),
-    sources: Vec<Piece>,
-    order: Vec<Stretch>,
+    sources: Vec<RowSource>,
+    order: Vec<SourceRange>,
     columns: Mutex<HashMap<u32, ColumnData>>,
 }
 
 impl Merged {
-    pub(crate) fn new(sources: Vec<Piece>, order: Vec<Stretch>, bounds: (i64, i64)) -> Self {
-        let rows = order.iter().map(|stretch| stretch.len).sum();
+    pub(crate) fn new(
+        sources: Vec<RowSource>,
+        order: Vec<SourceRange>,
+        bounds: (i64, i64),
+    ) -> Self {
+        let rows = order.iter().map(|range| range.len).sum();
         Self { rows, bounds, sources, order, columns: Mutex::default() }
     }
 
@@ -64,30 +68,30 @@ impl Merged {
         &self,
         start: usize,
         len: usize,
-    ) -> impl Iterator<Item = (&Piece, Stretch)> {
+    ) -> impl Iterator<Item = (&RowSource, SourceRange)> {
         let mut first = 0;
-        self.order.iter().filter_map(move |stretch| {
-            let (low, high) = (first.max(start), (first + stretch.len).min(start + len));
-            let own = Stretch {
-                start: stretch.start + low.saturating_sub(first),
+        self.order.iter().filter_map(move |range| {
+            let (low, high) = (first.max(start), (first + range.len).min(start + len));
+            let own = SourceRange {
+                start: range.start + low.saturating_sub(first),
                 len: high.saturating_sub(low),
-                ..*stretch
+                ..*range
             };
-            first += stretch.len;
-            (own.len > 0).then(|| (&self.sources[stretch.source], own))
+            first += range.len;
+            (own.len > 0).then(|| (&self.sources[range.source], own))
         })
     }
 
-    fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
-        if let Some(cells) = self.columns.lock().get(&wanted.id) {
+    fn column(&self, target: &ColumnSchema) -> EngineResult<ColumnData> {
+        if let Some(cells) = self.columns.lock().get(&target.id) {
             return Ok(cells.clone());
         }
         // Copies outside the lock. Two readers may copy the same column, but no reader waits while
         // another column is copied.
         let sources: Vec<_> =
-            self.sources.iter().map(|piece| piece.column(wanted)).collect::<Result<_, _>>()?;
-        let cells = ColumnData::gather(wanted.sql_type, &sources, &self.order)?;
-        Ok(self.columns.lock().entry(wanted.id).or_insert(cells).clone())
+            self.sources.iter().map(|source| source.column(target)).collect::<Result<_, _>>()?;
+        let cells = ColumnData::gather(target.sql_type, &sources, &self.order)?;
+        Ok(self.columns.lock().entry(target.id).or_insert(cells).clone())
     }
 }
 
@@ -99,13 +103,13 @@ impl fmt::Debug for Merged {
 
 /// Rows of one origin, ascending in time if the table has a designated timestamp.
 #[derive(Debug, Clone)]
-pub(crate) enum Piece {
+pub(crate) enum RowSource {
     Run(Arc<Run>),
     Segment(Arc<Segment>),
     Merged(Arc<Merged>),
 }
 
-impl Piece {
+impl RowSource {
     /// Number of addressable rows, including deleted rows.
     pub(crate) fn rows(&self) -> usize {
         match self {
@@ -150,11 +154,11 @@ impl Piece {
     }
 
     /// Returns the whole column; null if the source is older than the column.
-    pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
+    pub(crate) fn column(&self, target: &ColumnSchema) -> EngineResult<ColumnData> {
         match self {
-            Self::Run(run) => run.column(wanted),
-            Self::Segment(segment) => segment.column(wanted),
-            Self::Merged(merged) => merged.column(wanted),
+            Self::Run(run) => run.column(target),
+            Self::Segment(segment) => segment.column(target),
+            Self::Merged(merged) => merged.column(target),
         }
     }
 
@@ -165,26 +169,26 @@ impl Piece {
 
 /// Returns the row order of several sources, given in arrival order, without replaced and deleted
 /// rows. `times` contains their timestamps.
-pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<Stretch>> {
+pub(crate) fn order_of(pieces: &[RowSource], times: &[&[i64]]) -> EngineResult<Vec<SourceRange>> {
     let sources: Vec<Source<'_>> = pieces
         .iter()
         .zip(times)
-        .map(|(piece, times)| Source { times, upsert: piece.upsert() })
+        .map(|(source, times)| Source { times, upsert: source.upsert() })
         .collect();
     let order = upsert_order(&sources, &|index, column| pieces[index].column(column))?;
     Ok(living(order, pieces))
 }
 
 /// Removes the deleted rows of `sources` from a row order.
-pub(crate) fn living(order: Vec<Stretch>, pieces: &[Piece]) -> Vec<Stretch> {
-    if pieces.iter().all(|piece| piece.dead().is_none()) {
+pub(crate) fn living(order: Vec<SourceRange>, sources: &[RowSource]) -> Vec<SourceRange> {
+    if sources.iter().all(|source| source.dead().is_none()) {
         return order;
     }
     let mut living = Vec::with_capacity(order.len());
-    for stretch in order {
-        match pieces[stretch.source].dead() {
-            Some(dead) => dead.add_living(stretch, &mut living),
-            None => living.push(stretch),
+    for range in order {
+        match sources[range.source].dead() {
+            Some(dead) => dead.add_living(range, &mut living),
+            None => living.push(range),
         }
     }
     living

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use tidemark_ast::Span;
-use tidemark_border::DrawnNumber;
+use tidemark_border::SequenceValue;
 use tidemark_functions::{CastMode, without_schema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType, identifier};
 
@@ -21,7 +21,7 @@ use crate::binder::{Binder, Typed};
 
 impl Binder<'_> {
     /// Binds a call of `lastval` or `currval`; `None` for other names.
-    pub(crate) fn drawn_call(
+    pub(crate) fn sequence_call(
         &mut self,
         name: &str,
         arguments: &[Typed],
@@ -42,8 +42,8 @@ impl Binder<'_> {
             };
             exprs.push(text.expr);
         }
-        let numbers = self.context.drawn_numbers().iter().map(Number::of);
-        let function = Drawn {
+        let numbers = self.context.session_sequence_values().iter().map(Number::of);
+        let function = SequenceFunction {
             name,
             numbers: numbers.collect::<EngineResult<_>>()?,
             signature: Signature::one_of(
@@ -55,7 +55,7 @@ impl Binder<'_> {
     }
 }
 
-/// The last value that a sequence generated.
+/// The last sequence value that a sequence generated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Number {
     sequence: String,
@@ -63,22 +63,22 @@ struct Number {
 }
 
 impl Number {
-    fn of(drawn: &DrawnNumber) -> EngineResult<Self> {
-        let value = drawn.value.parse();
+    fn of(sequence_values: &SequenceValue) -> EngineResult<Self> {
+        let value = sequence_values.value.parse();
         let value = value.map_err(|_| EngineError::internal("a sequence value is not a number"))?;
-        Ok(Self { sequence: drawn.sequence.clone(), value })
+        Ok(Self { sequence: sequence_values.sequence.clone(), value })
     }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Drawn {
+struct SequenceFunction {
     name: &'static str,
-    /// The last values of sequences, in the order in which they were generated.
+    /// The last value of each sequence, in the order in which the values were generated.
     numbers: Arc<[Number]>,
     signature: Signature,
 }
 
-impl Drawn {
+impl SequenceFunction {
     /// The last value of a named sequence: `t_id_seq`, `public."t_id_seq"`.
     fn current(&self, text: &str) -> Result<i64> {
         let name = text.rsplit('.').next().unwrap_or_default().trim_matches('"');
@@ -94,7 +94,7 @@ fn undefined(what: &str) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::new(ErrorCode::InvalidState, message)))
 }
 
-impl ScalarUDFImpl for Drawn {
+impl ScalarUDFImpl for SequenceFunction {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -1,7 +1,7 @@
 //! Fair scheduling of tasks. Tasks of heavy queries run for a few milliseconds at a time.
 //!
-//! If more tasks are ready than there are workers, users alternate. A user with many queries then
-//! gets no more worker time than one with a single query.
+//! If more tasks are ready than there are workers, the scheduler alternates between users. A user
+//! with many queries then gets no more worker time than a user with a single query.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 /// The task scheduler. It has as many lanes as there are workers.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct TaskQueue {
     count: usize,
     state: Mutex<State>,
 }
@@ -22,7 +22,7 @@ struct State {
     running: usize,
     /// Users with running or waiting tasks.
     users: HashMap<Arc<str>, User>,
-    /// Worker time used by the user scheduled last. New users start with this value.
+    /// Worker time used by the user who was scheduled last. New users start with this value.
     floor: Duration,
     next_ticket: u64,
 }
@@ -40,12 +40,12 @@ struct Waiting {
     waker: Waker,
 }
 
-impl Lanes {
+impl TaskQueue {
     pub(crate) fn new(count: usize) -> Arc<Self> {
         Arc::new(Self { count, state: Mutex::default() })
     }
 
-    fn leave(&self, user: &Arc<str>, used: Duration) {
+    fn release(&self, user: &Arc<str>, used: Duration) {
         let mut state = self.state.lock();
         state.running -= 1;
         if let Some(own) = state.users.get_mut(user) {
@@ -65,7 +65,7 @@ impl State {
             .or_insert_with(|| User { used: floor, ..User::default() })
     }
 
-    /// Appends a task to the user's waiting tasks and returns its ticket.
+    /// Appends a task to the user's waiting tasks; returns its ticket.
     fn line_up(&mut self, user: &Arc<str>, waker: Waker) -> u64 {
         self.next_ticket += 1;
         let ticket = self.next_ticket;
@@ -80,8 +80,8 @@ impl State {
         }
     }
 
-    /// Starts tasks while lanes are free: the first waiting task of the user with the least worker
-    /// time.
+    /// Starts tasks while lanes are free. The next task is always the first waiting task of the
+    /// user with the least worker time.
     fn admit(&mut self, count: usize) {
         while self.running < count {
             let waiting = self.users.values_mut().filter(|user| !user.waiting.is_empty());
@@ -97,33 +97,33 @@ impl State {
 
 /// A task's handle in the scheduler.
 #[derive(Debug)]
-pub(crate) struct Lane {
-    lanes: Arc<Lanes>,
+pub(crate) struct QueuedTask {
+    queue: Arc<TaskQueue>,
     user: Arc<str>,
-    /// Ticket under which the task waits, or waited until it was admitted.
+    /// Ticket of the waiting task. It remains set after admission until the task is polled.
     ticket: Option<u64>,
 }
 
-impl Lane {
-    pub(crate) fn new(lanes: Arc<Lanes>, user: Arc<str>) -> Self {
-        Self { lanes, user, ticket: None }
+impl QueuedTask {
+    pub(crate) fn new(task_queue: Arc<TaskQueue>, user: Arc<str>) -> Self {
+        Self { queue: task_queue, user, ticket: None }
     }
 
-    /// Returns the right to run now, or `None` if all lanes are busy; the task is woken when
-    /// admitted.
+    /// Returns permission to run, or `None` if all lanes are busy. In that case the task is woken
+    /// when it is admitted.
     pub(crate) fn enter(&mut self, context: &Context<'_>) -> Option<Running<'_>> {
-        let mut state = self.lanes.state.lock();
+        let mut state = self.queue.state.lock();
         if let Some(ticket) = self.ticket {
             let mut waiting = state.user(&self.user).waiting.iter_mut();
             if let Some(waits) = waiting.find(|waits| waits.ticket == ticket) {
                 waits.waker.clone_from(context.waker());
                 return None;
             }
-            // The task was admitted.
+            // Not in the queue any more, because the task was admitted.
             self.ticket = None;
         } else {
             let ticket = state.line_up(&self.user, Waker::noop().clone());
-            state.admit(self.lanes.count);
+            state.admit(self.queue.count);
             let own = state.user(&self.user);
             if let Some(waits) = own.waiting.iter_mut().find(|waits| waits.ticket == ticket) {
                 waits.waker.clone_from(context.waker());
@@ -132,46 +132,46 @@ impl Lane {
             }
         }
         drop(state);
-        Some(Running { lane: self, since: Instant::now() })
+        Some(Running { task: self, since: Instant::now() })
     }
 }
 
-impl Drop for Lane {
+impl Drop for QueuedTask {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket.take() else { return };
-        let mut state = self.lanes.state.lock();
+        let mut state = self.queue.state.lock();
         let own = state.user(&self.user);
         let waited = own.waiting.len();
         own.waiting.retain(|waits| waits.ticket != ticket);
         if own.waiting.len() == waited {
             drop(state);
-            self.lanes.leave(&self.user, Duration::ZERO);
+            self.queue.release(&self.user, Duration::ZERO);
         } else {
             state.forget_idle(&self.user);
         }
     }
 }
 
-/// The right to run, until dropped.
+/// Permission to run; dropping it ends the permission.
 pub(crate) struct Running<'a> {
-    lane: &'a mut Lane,
+    task: &'a mut QueuedTask,
     since: Instant,
 }
 
 impl Running<'_> {
-    /// Ends the time slice of a task that has more to do. The task queues immediately rather than
-    /// when the runtime polls it again, which may be one slice of every other task later.
+    /// Ends the time slice of a task that has more work. The task joins the queue here, because
+    /// until the runtime polls it again, every other task could run for a time slice.
     pub(crate) fn line_up(self, context: &Context<'_>) {
-        let mut state = self.lane.lanes.state.lock();
-        let ticket = state.line_up(&self.lane.user, context.waker().clone());
+        let mut state = self.task.queue.state.lock();
+        let ticket = state.line_up(&self.task.user, context.waker().clone());
         drop(state);
-        self.lane.ticket = Some(ticket);
+        self.task.ticket = Some(ticket);
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.lane.lanes.leave(&self.lane.user, self.since.elapsed());
+        self.task.queue.release(&self.task.user, self.since.elapsed());
     }
 }
 
@@ -179,17 +179,17 @@ impl Drop for Running<'_> {
 mod tests {
     use super::*;
 
-    fn lane(lanes: &Arc<Lanes>, user: &str) -> Lane {
-        Lane::new(Arc::clone(lanes), user.into())
+    fn task(queue: &Arc<TaskQueue>, user: &str) -> QueuedTask {
+        QueuedTask::new(Arc::clone(queue), user.into())
     }
 
     #[test]
     fn lanes_alternate_between_users_regardless_of_their_task_count() {
-        let lanes = Lanes::new(1);
+        let queue = TaskQueue::new(1);
         let context = Context::from_waker(Waker::noop());
-        let mut tasks: Vec<Lane> = (0..8).map(|_| lane(&lanes, "many")).collect();
-        tasks.push(lane(&lanes, "one"));
-        let mut first = lane(&lanes, "first");
+        let mut tasks: Vec<QueuedTask> = (0..8).map(|_| task(&queue, "many")).collect();
+        tasks.push(task(&queue, "one"));
+        let mut first = task(&queue, "first");
         let running = first.enter(&context);
         assert!(tasks.iter_mut().all(|task| task.enter(&context).is_none()));
         drop(running);
@@ -199,7 +199,7 @@ mod tests {
             std::thread::sleep(Duration::from_micros(50));
             drop(running);
             turns[at] += 1;
-            assert!(tasks[at].enter(&context).is_none(), "others wait");
+            assert!(tasks[at].enter(&context).is_none(), "other tasks are waiting");
         }
         let many: i32 = turns[..8].iter().sum();
         assert!(turns[8] * 2 > many && many * 2 > turns[8], "{turns:?}");
@@ -207,20 +207,20 @@ mod tests {
 
     #[test]
     fn a_dropped_task_releases_its_lane() {
-        let lanes = Lanes::new(1);
+        let queue = TaskQueue::new(1);
         let context = Context::from_waker(Waker::noop());
         let (mut first, mut second, mut third) =
-            (lane(&lanes, "a"), lane(&lanes, "a"), lane(&lanes, "b"));
+            (task(&queue, "a"), task(&queue, "a"), task(&queue, "b"));
         let running = first.enter(&context);
         assert!(running.is_some());
         assert!(second.enter(&context).is_none());
         assert!(third.enter(&context).is_none());
         drop(third);
         drop(running);
-        // Dropped after being admitted but before it runs.
+        // Dropped after its admission, before it runs.
         drop(second);
         assert!(first.enter(&context).is_some());
-        let state = lanes.state.lock();
+        let state = queue.state.lock();
         assert_eq!(state.running, 0);
         assert!(state.users.is_empty());
     }

@@ -8,38 +8,39 @@ use arrow::array::{Array, ArrayRef, BooleanBufferBuilder, StringViewArray};
 use arrow::buffer::{BooleanBuffer, Buffer};
 use datafusion::common::Result;
 use memchr::memmem::Finder;
-use tidemark_kernels::{Case, is_long_view, recase_view, view_len, view_piece};
+use tidemark_kernels::{Case, is_long_view, recase_view, subview, view_len};
 use tidemark_types::account;
-use tidemark_vfs::{PIECE_TEXTS, are_ascii, ascii_stretch, stretch, text_column};
+use tidemark_vfs::{STRINGS_PER_CHUNK, are_ascii, ascii_byte_range, byte_range, text_column};
 
 use crate::column::{Texts, stopped};
 
-/// Maximum size of a buffer whose offsets fit in a view, and of what is built in one step.
+/// Maximum size in bytes of a buffer, so that its offsets fit in a view, and of the data that is
+/// built in one step.
 pub(crate) const MAX_BYTES: usize = 1 << 30;
 
-/// Visits the views in chunks, each with the row of its first view. Before each chunk, checks the
-/// query's deadline and cancellation.
-pub(crate) fn each_piece(
+/// Calls `visit` with each chunk of views and the row of its first view. Checks the query's
+/// deadline and cancellation before each chunk.
+pub(crate) fn for_each_chunk(
     texts: &StringViewArray,
     mut visit: impl FnMut(usize, &[u128]) -> Result<bool>,
 ) -> Result<bool> {
-    for (piece, views) in texts.views().chunks(PIECE_TEXTS).enumerate() {
+    for (chunk, views) in texts.views().chunks(STRINGS_PER_CHUNK).enumerate() {
         account::check().map_err(stopped)?;
-        if !visit(piece * PIECE_TEXTS, views)? {
+        if !visit(chunk * STRINGS_PER_CHUNK, views)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Returns the length of each string; `count` measures strings that are not ASCII. Lengths of nulls
-/// are unspecified.
+/// Returns the length of each string. `count` measures strings that are not ASCII. The lengths of
+/// nulls are unspecified.
 pub(crate) fn lengths(texts: &Texts, count: fn(&str) -> usize) -> Result<Option<Vec<i32>>> {
     if texts.scalar {
         return Ok(None);
     }
     let mut lengths = Vec::with_capacity(texts.array.len());
-    each_piece(&texts.array, |first, views| {
+    for_each_chunk(&texts.array, |first, views| {
         if are_ascii(views, texts.array.data_buffers()) {
             lengths.extend(views.iter().map(|&view| view_len(view) as i32));
         } else {
@@ -56,40 +57,40 @@ pub(crate) fn recased(texts: &Texts, case: Case) -> Result<Option<ArrayRef>> {
     if texts.scalar {
         return Ok(None);
     }
-    let mut made = Vec::with_capacity(texts.array.len());
+    let mut output_views = Vec::with_capacity(texts.array.len());
     let mut bytes: Vec<u8> = vec![];
-    let are_ascii = each_piece(&texts.array, |_, views| {
-        let Some(stretch) = ascii_stretch(views, texts.array.data_buffers()) else {
+    let are_ascii = for_each_chunk(&texts.array, |_, views| {
+        let Some(range) = ascii_byte_range(views, texts.array.data_buffers()) else {
             return Ok(false);
         };
         let start = bytes.len();
-        if start + stretch.bytes.len() > MAX_BYTES {
+        if start + range.bytes.len() > MAX_BYTES {
             return Ok(false);
         }
-        reserve(&mut bytes, stretch.bytes.len())?;
-        bytes.extend_from_slice(stretch.bytes);
+        reserve(&mut bytes, range.bytes.len())?;
+        bytes.extend_from_slice(range.bytes);
         match case {
             Case::Lower => bytes[start..].make_ascii_lowercase(),
             Case::Upper => bytes[start..].make_ascii_uppercase(),
         }
-        let moved = (start as u32).wrapping_sub(stretch.start);
-        made.extend(views.iter().map(|&view| recase_view(view, case, moved)));
+        let moved = (start as u32).wrapping_sub(range.start);
+        output_views.extend(views.iter().map(|&view| recase_view(view, case, moved)));
         Ok(true)
     })?;
     if !are_ascii {
         return Ok(None);
     }
     let nulls = texts.array.nulls().cloned();
-    Ok(Some(Arc::new(text_column(made, buffers_of(bytes), nulls)?)))
+    Ok(Some(Arc::new(text_column(output_views, buffers_of(bytes), nulls)?)))
 }
 
 /// Reserves capacity for more bytes within the query's memory limit.
 pub(crate) fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     let needed = bytes.len() + more;
     if needed > bytes.capacity() {
-        let wanted = needed.max(2 * bytes.capacity());
-        account::room(wanted).map_err(stopped)?;
-        bytes.reserve_exact(wanted - bytes.len());
+        let required = needed.max(2 * bytes.capacity());
+        account::check_allocation(required).map_err(stopped)?;
+        bytes.reserve_exact(required - bytes.len());
     }
     Ok(())
 }
@@ -99,63 +100,65 @@ pub(crate) fn buffers_of(bytes: Vec<u8>) -> Vec<Buffer> {
     if bytes.is_empty() { vec![] } else { vec![bytes.into()] }
 }
 
-/// Returns a substring of each string; `piece` maps the string's length to the substring's first
-/// byte and length in bytes.
-pub(crate) fn pieces(
+/// Returns a substring of each string. `chunk` maps the length of a string to the offset and the
+/// length of the substring in bytes.
+pub(crate) fn substrings(
     texts: &Texts,
-    piece: impl Fn(usize) -> (usize, usize),
+    chunk: impl Fn(usize) -> (usize, usize),
 ) -> Result<Option<ArrayRef>> {
     if texts.scalar {
         return Ok(None);
     }
     let buffers = texts.array.data_buffers();
-    let mut made = Vec::with_capacity(texts.array.len());
-    // Total bytes of the strings stored in buffers, and of the substrings that still need a buffer.
-    let (mut all, mut taken) = (0, 0);
-    let are_ascii = each_piece(&texts.array, |_, views| {
+    let mut output_views = Vec::with_capacity(texts.array.len());
+    // Total size in bytes of the strings in buffers, and of the substrings that still need a
+    // buffer.
+    let (mut all, mut used) = (0, 0);
+    let are_ascii = for_each_chunk(&texts.array, |_, views| {
         if !are_ascii(views, buffers) {
             return Ok(false);
         }
-        made.extend(views.iter().map(|&view| {
-            let (from, len) = piece(view_len(view));
+        output_views.extend(views.iter().map(|&view| {
+            let (from, len) = chunk(view_len(view));
             let body: &[u8] =
                 if is_long_view(view) { &buffers[(view >> 64) as u32 as usize] } else { &[] };
-            let piece = view_piece(view, body, from, len);
+            let chunk = subview(view, body, from, len);
             all += body.len().min(view_len(view));
-            taken += if is_long_view(piece) { len } else { 0 };
-            piece
+            used += if is_long_view(chunk) { len } else { 0 };
+            chunk
         }));
         Ok(true)
     })?;
     if !are_ascii {
         return Ok(None);
     }
-    let buffers = if taken > 0 { buffers.to_vec() } else { vec![] };
-    let pieces = text_column(made, buffers, texts.array.nulls().cloned())?;
-    if taken == 0 || taken >= all / 2 {
-        return Ok(Some(Arc::new(pieces)));
+    let buffers = if used > 0 { buffers.to_vec() } else { vec![] };
+    let substrings_column = text_column(output_views, buffers, texts.array.nulls().cloned())?;
+    if used == 0 || used >= all / 2 {
+        return Ok(Some(Arc::new(substrings_column)));
     }
-    // A few bytes must not keep a large buffer alive.
-    account::room(taken).map_err(stopped)?;
-    Ok(Some(Arc::new(pieces.gc())))
+    // A few bytes of a substring must not keep a large buffer alive.
+    account::check_allocation(used).map_err(stopped)?;
+    Ok(Some(Arc::new(substrings_column.gc())))
 }
 
-/// Whether each string contains a substring; false for nulls. Contiguously stored strings are
+/// Returns whether each string contains a substring; false for nulls. Contiguous strings are
 /// searched as one range, whether or not they are ASCII.
-pub(crate) fn containing(texts: &Texts, part: &Finder<'_>) -> Result<Option<BooleanBuffer>> {
-    let len = part.needle().len();
+pub(crate) fn containing(texts: &Texts, needle: &Finder<'_>) -> Result<Option<BooleanBuffer>> {
+    let len = needle.needle().len();
     if texts.scalar || len == 0 {
         return Ok(None);
     }
     let mut found = BooleanBufferBuilder::new(texts.array.len());
-    let mut flags = [false; PIECE_TEXTS];
-    each_piece(&texts.array, |first, views| {
+    let mut flags = [false; STRINGS_PER_CHUNK];
+    for_each_chunk(&texts.array, |first, views| {
         let flags = &mut flags[..views.len()];
-        match stretch(views, texts.array.data_buffers()) {
-            Some(stretch) => search(views, stretch.start as usize, stretch.bytes, part, flags),
+        match byte_range(views, texts.array.data_buffers()) {
+            Some(range) => search(views, range.start as usize, range.bytes, needle, flags),
             None => {
                 for (row, flag) in (first..).zip(&mut *flags) {
-                    *flag = texts.get(row).is_some_and(|text| part.find(text.as_bytes()).is_some());
+                    *flag =
+                        texts.get(row).is_some_and(|text| needle.find(text.as_bytes()).is_some());
                 }
             }
         }
@@ -169,30 +172,31 @@ pub(crate) fn containing(texts: &Texts, part: &Finder<'_>) -> Result<Option<Bool
     }))
 }
 
-/// Whether each string contains `part`. Strings that are not inline lie in `bytes`, whose first
-/// byte has the offset `start`.
-fn search(views: &[u128], start: usize, bytes: &[u8], part: &Finder<'_>, flags: &mut [bool]) {
-    let find = |from: usize| part.find(&bytes[from..]).map_or(usize::MAX, |at| from + at);
-    // No string that begins at `from` or later contains the substring at an offset before `next`.
+/// Stores in `flags` whether each string contains the needle. Strings that are not inline lie in
+/// `bytes`, whose first byte has the offset `start`.
+fn search(views: &[u128], start: usize, bytes: &[u8], needle: &Finder<'_>, flags: &mut [bool]) {
+    let find = |from: usize| needle.find(&bytes[from..]).map_or(usize::MAX, |at| from + at);
+    // In strings that begin at `from` or later, the substring does not occur before the offset
+    // `next`.
     let (mut from, mut next) = (0, if bytes.is_empty() { usize::MAX } else { find(0) });
     for (&view, flag) in views.iter().zip(flags) {
         let len = view_len(view);
         if !is_long_view(view) {
-            *flag = part.find(&view.to_le_bytes()[4..4 + len]).is_some();
+            *flag = needle.find(&view.to_le_bytes()[4..4 + len]).is_some();
             continue;
         }
         let at = (view >> 96) as usize - start;
         if at < from {
-            // Strings that are out of row order are searched one by one, because the shared range
+            // Strings that are not in row order are searched one by one, because the shared range
             // is scanned only once.
-            *flag = part.find(&bytes[at..at + len]).is_some();
+            *flag = needle.find(&bytes[at..at + len]).is_some();
             continue;
         }
         if next < at {
             next = find(at);
         }
         from = at;
-        *flag = next.saturating_add(part.needle().len()) <= at + len;
+        *flag = next.saturating_add(needle.needle().len()) <= at + len;
     }
 }
 
@@ -206,11 +210,12 @@ mod tests {
     use super::*;
     use crate::tests::random;
 
-    /// Realistic columns: slices, filtered rows, several buffers, nulls, non-ASCII letters.
+    /// Generates realistic columns: slices, filtered rows, several buffers, nulls, non-ASCII
+    /// letters.
     fn some_texts(rng: &mut ChaCha8Rng) -> StringViewArray {
         let rows = [0, 1, 7, 900, 1_024, 3_000][rng.random_range(0..6)];
         let (nulls, other) = (rng.random_bool(0.5), rng.random_bool(0.3));
-        let longest = [3, 12, 30][rng.random_range(0..3)];
+        let max = [3, 12, 30][rng.random_range(0..3)];
         let mut column = |rows: usize| -> StringViewArray {
             let text = |_| {
                 if nulls && rng.random_bool(0.2) {
@@ -219,7 +224,7 @@ mod tests {
                 let letter = |rng: &mut ChaCha8Rng| {
                     if other && rng.random_bool(0.01) { 'É' } else { rng.random_range('@'..='c') }
                 };
-                Some((0..rng.random_range(0..=longest)).map(|_| letter(rng)).collect::<String>())
+                Some((0..rng.random_range(0..=max)).map(|_| letter(rng)).collect::<String>())
             };
             (0..rows).map(text).collect()
         };
@@ -231,8 +236,8 @@ mod tests {
         let texts = match rng.random_range(0..3) {
             0 => texts,
             1 => {
-                let kept = (0..texts.len()).map(|_| Some(rng.random_bool(0.1)));
-                filter(&texts, &kept.collect()).unwrap().as_string_view().clone()
+                let retained = (0..texts.len()).map(|_| Some(rng.random_bool(0.1)));
+                filter(&texts, &retained.collect()).unwrap().as_string_view().clone()
             }
             _ => texts.slice(texts.len() / 5, texts.len() / 2),
         };
@@ -265,30 +270,30 @@ mod tests {
                 assert_eq!(plain(found.as_string_view(), str::to_owned), expected);
                 together += 1;
             }
-            let (first, most) = (rng.random_range(0..20), rng.random_range(0..20));
-            let piece = |len: usize| (first.min(len), most.min(len - first.min(len)));
-            if let Some(found) = pieces(&texts, piece).unwrap() {
+            let (first, max) = (rng.random_range(0..20), rng.random_range(0..20));
+            let chunk = |len: usize| (first.min(len), max.min(len - first.min(len)));
+            if let Some(found) = substrings(&texts, chunk).unwrap() {
                 found.to_data().validate_full().unwrap();
-                let expected = |text: &str| text.chars().skip(first).take(most).collect::<String>();
+                let expected = |text: &str| text.chars().skip(first).take(max).collect::<String>();
                 assert_eq!(plain(found.as_string_view(), str::to_owned), plain(&array, expected));
             }
-            let part: String = (0..rng.random_range(1..3)).map(|_| 'A').collect();
-            let found = containing(&texts, &Finder::new(&part)).unwrap().unwrap();
-            let expected = plain(&array, |text| text.contains(&part));
+            let needle: String = (0..rng.random_range(1..3)).map(|_| 'A').collect();
+            let found = containing(&texts, &Finder::new(&needle)).unwrap().unwrap();
+            let expected = plain(&array, |text| text.contains(&needle));
             assert!(expected.iter().map(|flag| *flag == Some(true)).eq(found.iter()));
         }
         assert!(together > 100);
     }
 
     #[test]
-    fn short_substrings_do_not_keep_large_buffers() {
+    fn short_substrings_do_not_keep_large_buffers_alive() {
         let large = "0123456789abcdef".repeat(1_000);
         let texts = Texts::new(StringViewArray::from_iter_values(vec![&large; 50]), false);
-        for (len, kept) in [(5, 0), (20, 50 * 20), (9_000, 50 * 16_000)] {
-            let found = pieces(&texts, |_| (3, len)).unwrap().unwrap();
+        for (len, retained) in [(5, 0), (20, 50 * 20), (9_000, 50 * 16_000)] {
+            let found = substrings(&texts, |_| (3, len)).unwrap().unwrap();
             let found = found.as_string_view();
             assert!(found.iter().all(|text| text == Some(&large[3..3 + len])));
-            assert_eq!(found.data_buffers().iter().map(Buffer::len).sum::<usize>(), kept);
+            assert_eq!(found.data_buffers().iter().map(Buffer::len).sum::<usize>(), retained);
         }
     }
 
@@ -298,7 +303,7 @@ mod tests {
         let texts = Texts::new(StringViewArray::from_iter_values(texts), false);
         let found = containing(&texts, &Finder::new("AB")).unwrap().unwrap();
         assert_eq!(found.iter().collect::<Vec<_>>(), [false, false, true, true, false]);
-        // In reverse order, with a duplicate string.
+        // The strings in reverse order, with a duplicate.
         let rows = arrow::array::UInt32Array::from(vec![4, 3, 2, 2, 1, 0, 2]);
         let array = arrow::compute::take(&texts.array, &rows, None).unwrap();
         let texts = Texts::new(array.as_string_view().clone(), false);

@@ -10,39 +10,39 @@ use crate::table::schema::TableId;
 
 /// While this lock exists, other commits that touch the table wait. Readers are not blocked.
 #[derive(Debug)]
-pub struct WriteHold {
+pub struct WriteLock {
     storage: Arc<Storage>,
     table: TableId,
 }
 
-impl WriteHold {
+impl WriteLock {
     pub(crate) fn storage(&self) -> &Arc<Storage> {
         &self.storage
     }
 
     /// Commits without waiting for this lock.
     pub fn commit(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
-        self.storage.commit_past_holds(changes)
+        self.storage.commit_as_lock_holder(changes)
     }
 }
 
-impl Drop for WriteHold {
+impl Drop for WriteLock {
     fn drop(&mut self) {
-        self.storage.holds().release(self.table);
+        self.storage.write_locks().release(self.table);
     }
 }
 
 impl Storage {
     /// Returns the tables whose writers are blocked by a change that reads them, in no particular
     /// order.
-    pub fn held_tables(&self) -> Vec<TableId> {
-        self.holds().list()
+    pub fn write_locked_tables(&self) -> Vec<TableId> {
+        self.write_locks().list()
     }
 
     /// Blocks other writers of the table, after waiting for the current holder. A commit in
     /// progress may still complete, so take the snapshot afterwards and retry on `Replan`.
-    pub fn hold_writes(self: &Arc<Self>, table: TableId) -> WriteHold {
-        self.holds().take(table);
-        WriteHold { storage: Arc::clone(self), table }
+    pub fn lock_writes(self: &Arc<Self>, table: TableId) -> WriteLock {
+        self.write_locks().take(table);
+        WriteLock { storage: Arc::clone(self), table }
     }
 }

@@ -1,8 +1,8 @@
-//! Positions of the values of a record.
+//! Positions of the values in a record.
 
 /// The position of a value.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct ValuePosition {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) kind: Kind,
@@ -10,19 +10,19 @@ pub(super) struct Place {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// In the input data.
+    /// The value is in the input data.
     Plain,
-    /// In the input data, with backslash escapes.
+    /// The value is in the input data and contains backslash escapes.
     Escaped,
-    /// Assembled from quoted text.
+    /// The value was assembled from quoted parts.
     Quoted,
 }
 
 /// A complete record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Marked {
-    /// Start of the next record.
+    /// Start position of the next record.
     pub(super) next: usize,
-    /// Number of line ends in the record, including its own.
+    /// Number of line ends in the record, including its last one.
     pub(super) lines: u64,
 }

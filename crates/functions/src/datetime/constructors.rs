@@ -1,4 +1,4 @@
-//! Times built from numbers, and times formatted with `PostgreSQL`'s patterns.
+//! Builds times from numbers, and formats times with `PostgreSQL`'s patterns.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use tidemark_types::timestamp_pattern::{DAYS, MAX_PATTERN_BYTES, MONTHS};
 
 use super::clocks::clock_nanos;
 use super::periods::periods;
-use super::times::{Made, Us, micros_of, times};
+use super::times::{KernelResult, Us, micros_of, times};
 use crate::column::{Call, build, invalid, stopped, try_build, try_build_text};
 use crate::number::pattern::ordinal as ordinal_suffix;
 use crate::resolve::{ResolveError, types_of};
 use crate::signature::Bound;
 
-/// `make_timestamp(year, month, day, hour, minute, second)`.
+/// Computes `make_timestamp(year, month, day, hour, minute, second)`.
 pub(super) fn make_timestamp(call: &Call<'_>) -> Result<ArrayRef> {
     let whole: Vec<_> =
         (0..5).map(|index| call.primitive::<Int32Type>(index)).collect::<Result<_>>()?;
@@ -52,7 +52,7 @@ pub(super) fn make_timestamp(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `make_date(year, month, day)`.
+/// Computes `make_date(year, month, day)`.
 pub(super) fn make_date(call: &Call<'_>) -> Result<ArrayRef> {
     let fields: Vec<_> =
         (0..3).map(|index| call.primitive::<Int32Type>(index)).collect::<Result<_>>()?;
@@ -73,8 +73,8 @@ pub(super) fn make_date(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Converts seconds since 1970 to a time; null if out of range. Only numbers are seconds.
-pub(super) fn of_epoch(bound: &Bound<'_>) -> Made {
+/// Converts seconds since 1970 to a time; null if out of range. Accepts numbers only.
+pub(super) fn of_epoch(bound: &Bound<'_>) -> KernelResult {
     let from = bound.arguments[0].sql_type;
     if !from.is_integer() && !matches!(from, SqlType::Float | SqlType::Double | SqlType::Null) {
         let name = "to_timestamp".into();
@@ -93,7 +93,8 @@ pub(super) fn of_epoch(bound: &Bound<'_>) -> Made {
 static LAST_ID: AtomicI64 = AtomicI64::new(0);
 
 /// Returns microseconds since 1970, each value at most once per process. A later process returns
-/// greater ids, unless the clock went back or more than a million ids per second were drawn before.
+/// greater ids, unless the clock was set back or the earlier process generated more than a million
+/// ids per second.
 pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     let count = i64::try_from(call.rows).unwrap_or(i64::MAX);
     let now = clock_nanos() / 1_000;
@@ -103,7 +104,7 @@ pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |row| Some(first + row as i64)))
 }
 
-/// Rejects `next_id(first, step)` anywhere other than in the default of an integer column.
+/// Rejects `next_id(first, step)`, which is allowed only in the default of an integer column.
 pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
     Err(invalid(
         "next_id(first, step) is only valid as the DEFAULT of an integer column, with step >= 1",
@@ -113,7 +114,7 @@ pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
 /// The Julian day of 1970-01-01.
 const JULIAN_DAY_OF_1970: i64 = 2_440_588;
 
-/// Field patterns of `to_char`. Each precedes the patterns that are its prefixes.
+/// Field patterns of `to_char`. A pattern precedes the patterns that are its prefixes.
 const FIELDS: &[&str] = &[
     "HH24", "HH12", "HH", "MI", "MS", "SSSSS", "SSSS", "SS", "US", "FF1", "FF2", "FF3", "FF4",
     "FF5", "FF6", "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I",
@@ -123,7 +124,7 @@ const FIELDS: &[&str] = &[
     "tz", "OF",
 ];
 
-/// Width, in letters, to which the names of months and days are padded with blanks.
+/// Number of letters to which the names of months and days are padded with blanks.
 const NAME_LETTERS: usize = 9;
 
 /// Months in Roman numerals, January first.
@@ -139,7 +140,7 @@ enum Ordinal {
 }
 
 /// An element of a pattern.
-enum Piece {
+enum PatternElement {
     /// A field of the time, with leading zeros unless FM precedes it.
     Field {
         name: &'static str,
@@ -150,19 +151,19 @@ enum Piece {
     Text(String),
 }
 
-fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
+fn parse_pattern(pattern: &str) -> std::result::Result<Vec<PatternElement>, String> {
     if pattern.len() > MAX_PATTERN_BYTES {
         let length = pattern.len();
         return Err(format!(
             "timestamp pattern has {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
         ));
     }
-    let mut pieces = Vec::new();
+    let mut elements = Vec::new();
     let mut rest = pattern;
     while let Some(next) = rest.chars().next() {
         if let Some(quoted) = rest.strip_prefix('"') {
             let end = quoted.find('"').unwrap_or(quoted.len());
-            pieces.push(Piece::Text(quoted[..end].to_owned()));
+            elements.push(PatternElement::Text(quoted[..end].to_owned()));
             rest = quoted.get(end + 1..).unwrap_or_default();
             continue;
         }
@@ -179,20 +180,20 @@ fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
             if !matches!(ordinal, Ordinal::None) {
                 rest = &rest[2..];
             }
-            pieces.push(Piece::Field { name: field, is_padded, ordinal });
+            elements.push(PatternElement::Field { name: field, is_padded, ordinal });
             continue;
         }
         let length = next.len_utf8();
-        match pieces.last_mut() {
-            Some(Piece::Text(text)) => text.push(next),
-            _ => pieces.push(Piece::Text(next.to_string())),
+        match elements.last_mut() {
+            Some(PatternElement::Text(text)) => text.push(next),
+            _ => elements.push(PatternElement::Text(next.to_string())),
         }
         rest = &rest[length..];
     }
-    Ok(pieces)
+    Ok(elements)
 }
 
-/// Whether a numeric field is written in lower case: `yyyy-mm-dd`.
+/// Whether a numeric field of a pattern is in lower case, as in `yyyy-mm-dd`.
 fn is_lower_of(text: &str, field: &str) -> bool {
     // These fields have a separate lower-case form.
     let is_name = matches!(
@@ -216,33 +217,35 @@ fn is_lower_of(text: &str, field: &str) -> bool {
     is_upper && !is_name && text.starts_with(&field.to_ascii_lowercase())
 }
 
-/// `to_char(time, pattern)`.
-pub(super) fn to_char(bound: &Bound<'_>) -> Made {
-    let known = known_pieces(bound)?;
+/// Builds the kernel of `to_char(time, pattern)`.
+pub(super) fn to_char(bound: &Bound<'_>) -> KernelResult {
+    let known = constant_pattern(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 0)?;
         written(call, known.as_deref(), |row| at(row).map(|at| micros_of(at, unit)), write_field)
     }))
 }
 
-/// `to_char(period, pattern)`.
-pub(super) fn length_to_char(bound: &Bound<'_>) -> Made {
-    let known = known_pieces(bound)?;
+/// Builds the kernel of `to_char(period, pattern)`.
+pub(super) fn length_to_char(bound: &Bound<'_>) -> KernelResult {
+    let known = constant_pattern(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         written(call, known.as_deref(), periods(call, 0)?, write_length_field)
     }))
 }
 
 /// Parses a constant pattern.
-fn known_pieces(bound: &Bound<'_>) -> std::result::Result<Option<Vec<Piece>>, ResolveError> {
-    let known = bound.arguments[1].text().map(|text| pieces(&text)).transpose();
+fn constant_pattern(
+    bound: &Bound<'_>,
+) -> std::result::Result<Option<Vec<PatternElement>>, ResolveError> {
+    let known = bound.arguments[1].text().map(|text| parse_pattern(&text)).transpose();
     known.map_err(|message| ResolveError::InvalidArgument { index: 1, message })
 }
 
-/// Formats each value with the pattern in its row; `write` writes one field.
+/// Formats each value with the pattern of its row. `write` writes one field.
 fn written<T: Copy>(
     call: &Call<'_>,
-    known: Option<&[Piece]>,
+    known: Option<&[PatternElement]>,
     value: impl Fn(usize) -> Option<T>,
     write: impl Fn(&str, bool, T, &mut String) -> Result<()>,
 ) -> Result<ArrayRef> {
@@ -251,20 +254,20 @@ fn written<T: Copy>(
     try_build_text(call.rows, |row, out| {
         let Some(value) = value(row) else { return Ok(false) };
         let own;
-        let parts = match (known, patterns.get(row)) {
-            (Some(parts), _) => parts,
+        let elements = match (known, patterns.get(row)) {
+            (Some(elements), _) => elements,
             (None, Some(pattern)) => {
                 account::check().map_err(stopped)?;
-                own = pieces(pattern).map_err(invalid)?;
+                own = parse_pattern(pattern).map_err(invalid)?;
                 &own
             }
             (None, None) => return Ok(false),
         };
         text.clear();
-        for part in parts {
-            match part {
-                Piece::Text(fixed) => text.push_str(fixed),
-                Piece::Field { name, is_padded, ordinal } => {
+        for element in elements {
+            match element {
+                PatternElement::Text(fixed) => text.push_str(fixed),
+                PatternElement::Field { name, is_padded, ordinal } => {
                     let start = text.len();
                     write(name, *is_padded, value, &mut text)?;
                     let suffix = ordinal_suffix(&text[start..]);
@@ -311,7 +314,7 @@ fn write_length_field(
     Ok(())
 }
 
-/// Writes a number with at least `width` digits, not counting the sign.
+/// Writes a number with at least `width` digits. The sign is not counted.
 fn write_number(number: i64, width: usize, out: &mut String) {
     let sign = if number < 0 { "-" } else { "" };
     // Writing to a String cannot fail.
@@ -418,7 +421,7 @@ fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) -> R
     Ok(())
 }
 
-/// Writes a number with exactly this many digits; FM does not shorten it.
+/// Writes a number with exactly this number of digits. FM does not shorten it.
 fn write_fixed(number: i64, digits: usize, out: &mut String) -> Result<()> {
     write_number(number, digits, out);
     Ok(())

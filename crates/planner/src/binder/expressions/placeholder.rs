@@ -1,6 +1,6 @@
 //! Placeholder values for parameters. Some functions depend on the value of an argument: a unit, a
 //! separator, a path. A statement that is only described has no values yet; it is bound again with
-//! them before it runs.
+//! values before it runs.
 
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode;
@@ -13,7 +13,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed};
 
 /// Placeholder values. Each function that depends on an argument's value accepts one of them.
-fn stand_ins() -> [ScalarValue; 9] {
+fn placeholder_values() -> [ScalarValue; 9] {
     let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
     [
         text("hour"),
@@ -28,34 +28,35 @@ fn stand_ins() -> [ScalarValue; 9] {
     ]
 }
 
-/// Resolves a call. If it is rejected because of an argument without a value, tries placeholder
-/// values for it.
-pub(crate) fn with_stand_ins<R>(
+/// Resolves a call. If it is rejected because an argument has no value yet, tries placeholder
+/// values for this argument.
+pub(crate) fn with_placeholders<R>(
     arguments: &[Typed],
     resolve: impl Fn(&[Argument]) -> Result<R, ResolveError>,
 ) -> Result<R, ResolveError> {
     resolve_with(arguments, resolve).map(|(resolved, _)| resolved)
 }
 
-/// Like `with_stand_ins`, and also returns the indices of the arguments with placeholder values.
+/// Like `with_placeholders`, and also returns the indices of the arguments that received
+/// placeholder values.
 fn resolve_with<R>(
     arguments: &[Typed],
     resolve: impl Fn(&[Argument]) -> Result<R, ResolveError>,
 ) -> Result<(R, Vec<usize>), ResolveError> {
     let mut described: Vec<Argument> = arguments.iter().map(Typed::argument).collect();
-    let mut places = Vec::new();
+    let mut indices = Vec::new();
     let mut refused = match resolve(&described) {
         Err(refused) => refused,
-        Ok(resolved) => return Ok((resolved, places)),
+        Ok(resolved) => return Ok((resolved, indices)),
     };
-    // Tries each argument once: after one placeholder is accepted, another argument may be
+    // Each argument is tried once: after one placeholder is accepted, another argument may be
     // rejected.
     for _ in 0..arguments.len() {
         let ResolveError::InvalidArgument { index, .. } = refused else { return Err(refused) };
         let Some(true) = arguments.get(index).map(is_unbound) else { return Err(refused) };
-        places.push(index);
+        indices.push(index);
         let mut next = None;
-        for value in stand_ins() {
+        for value in placeholder_values() {
             described[index].constant = Some(value);
             match resolve(&described) {
                 Err(ResolveError::InvalidArgument { index: other, message }) if other != index => {
@@ -63,7 +64,7 @@ fn resolve_with<R>(
                     break;
                 }
                 Err(_) => {}
-                Ok(resolved) => return Ok((resolved, places)),
+                Ok(resolved) => return Ok((resolved, indices)),
             }
         }
         match next {
@@ -80,19 +81,19 @@ impl Binder<'_> {
     pub(crate) fn demanded(
         &mut self,
         id: NodeId,
-        wanted: SqlType,
+        target: SqlType,
         stand_in: ScalarValue,
     ) -> EngineResult<Typed> {
         let value = self.expression(id, &Scope::empty())?;
-        let value = self.settled(value, wanted)?;
-        Ok(if self.is_awaited(&value) { Typed::literal(stand_in, wanted) } else { value })
+        let value = self.settled(value, target)?;
+        Ok(if self.is_awaited(&value) { Typed::literal(stand_in, target) } else { value })
     }
 
     /// Whether an expression contains a parameter without a value, because the statement is only
     /// described.
-    pub(crate) fn awaits_value(&mut self, id: NodeId, wanted: SqlType) -> EngineResult<bool> {
+    pub(crate) fn awaits_value(&mut self, id: NodeId, target: SqlType) -> EngineResult<bool> {
         let value = self.expression(id, &Scope::empty())?;
-        let value = self.settled(value, wanted)?;
+        let value = self.settled(value, target)?;
         Ok(self.is_awaited(&value))
     }
 
@@ -100,8 +101,8 @@ impl Binder<'_> {
         self.context.parameter_values.is_none() && is_unbound(value)
     }
 
-    /// Replaces untyped parameters by their values if a call is rejected without them. `types`
-    /// resolves the call and returns its argument types.
+    /// If a call is rejected without the values of untyped parameters, inserts these values.
+    /// `types` resolves the call and returns its argument types.
     pub(crate) fn settle_constants(
         &mut self,
         arguments: &mut [Typed],
@@ -111,10 +112,10 @@ impl Binder<'_> {
         if self.context.parameter_values.is_none() || !is_open {
             return Ok(());
         }
-        let Ok((types, places)) = resolve_with(arguments, types) else { return Ok(()) };
-        for place in places {
-            let wanted = types.get(place).copied().unwrap_or(SqlType::Varchar);
-            arguments[place] = self.settled(arguments[place].clone(), wanted)?;
+        let Ok((types, indices)) = resolve_with(arguments, types) else { return Ok(()) };
+        for index in indices {
+            let target = types.get(index).copied().unwrap_or(SqlType::Varchar);
+            arguments[index] = self.settled(arguments[index].clone(), target)?;
         }
         Ok(())
     }

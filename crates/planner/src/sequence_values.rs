@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidemark_border::DrawnNumber;
+use tidemark_border::SequenceValue;
 
-/// The values of each sequence, in order of generation.
+/// The values of each sequence, in the order in which they were generated.
 #[derive(Debug, Clone, Default)]
-pub struct Drawn(Arc<Mutex<Vec<Run>>>);
+pub struct SequenceValues(Arc<Mutex<Vec<Run>>>);
 
 /// Consecutive values of a sequence.
 #[derive(Debug)]
@@ -15,17 +15,17 @@ struct Run {
     sequence: String,
     /// The last value generated in any session.
     last: Arc<AtomicI64>,
-    /// The value before the first one.
+    /// The value before the first value of this run.
     before: i64,
     end: i64,
 }
 
-impl Drawn {
-    /// Records that a sequence generated `count` values, of which `end` is the last.
+impl SequenceValues {
+    /// Records that a sequence generated `count` values, the last of which is `end`.
     pub(crate) fn note(&self, sequence: &str, last: &Arc<AtomicI64>, (count, end): (i64, i64)) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = runs.iter().position(|run| run.sequence == sequence);
-        let known = known.map(|place| runs.remove(place)).map(|run| (run.before, run.end));
+        let known = known.map(|position| runs.remove(position)).map(|run| (run.before, run.end));
         let before = match known {
             Some((before, known)) if known == end - count => before,
             _ => end - count,
@@ -33,21 +33,23 @@ impl Drawn {
         runs.push(Run { sequence: sequence.to_owned(), last: Arc::clone(last), before, end });
     }
 
-    /// Releases the values of a statement that was not run. A value is not released if later values
-    /// have already been generated; it then leaves a gap.
-    pub fn give_back(&self) {
+    /// Releases the values of a statement that was not run. Values that precede values generated
+    /// later are not released and leave a gap.
+    pub fn release(&self) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for Run { last, before, end, .. } in runs.drain(..) {
             let _ = last.compare_exchange(end, before, Ordering::AcqRel, Ordering::Acquire);
         }
     }
 
-    /// The values generated, for the session.
+    /// The generated values, which the session records.
     #[must_use]
-    pub fn list(&self) -> Vec<DrawnNumber> {
+    pub fn list(&self) -> Vec<SequenceValue> {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let number =
-            |run: &Run| DrawnNumber { sequence: run.sequence.clone(), value: run.end.to_string() };
+        let number = |run: &Run| SequenceValue {
+            sequence: run.sequence.clone(),
+            value: run.end.to_string(),
+        };
         runs.iter().map(number).collect()
     }
 }

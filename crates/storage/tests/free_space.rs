@@ -32,7 +32,7 @@ fn options() -> StorageOptions {
     }
 }
 
-fn by_hand() -> StorageOptions {
+fn manual_checkpoints() -> StorageOptions {
     StorageOptions { background: false, ..options() }
 }
 
@@ -145,7 +145,7 @@ impl Way {
         Self::LateRows,
     ];
 
-    fn go(self, storage: &Arc<Storage>, table: u64) -> EngineResult<()> {
+    fn run(self, storage: &Arc<Storage>, table: u64) -> EngineResult<()> {
         let found = storage.snapshot().table_by_id(table).unwrap();
         let schema = TableSchema::clone(found.schema());
         let ids = row_ids(storage, table);
@@ -183,7 +183,7 @@ impl Way {
             }
             Self::BulkUpdate => {
                 let values: ArrayRef = Arc::new((0..ids.len() as i64).collect::<Int64Array>());
-                let hold = storage.hold_writes(table);
+                let hold = storage.lock_writes(table);
                 let mut update = hold.begin_update(found, None, vec![1])?;
                 update.push(&ids, &[values])?;
                 return update.close()?.commit().map(drop);
@@ -230,7 +230,7 @@ fn space_of_dropped_data_is_freed_without_another_write() {
         let before = bytes_below(&disk, "db/t/");
         // Files that a reader already holds are retained until that reader is dropped.
         let reader = matches!(way, Way::Truncate).then(|| storage.snapshot());
-        way.go(&storage, table).unwrap();
+        way.run(&storage, table).unwrap();
         if matches!(way, Way::Update | Way::LateRows) {
             // Rewritten files are freed by the checkpoint that rewrites them.
             storage.checkpoint().unwrap();
@@ -262,9 +262,9 @@ fn space_of_dropped_data_is_freed_without_another_write() {
             Way::DropColumn => Some(before * 2 / 3),
             Way::ToParquet | Way::DropSymbols | Way::LateRows => None,
         };
-        if let Some(most) = fewer {
-            wait_until(&format!("{way:?}: {before} bytes became more than {most}"), SOON, || {
-                bytes_below(&disk, "db/t/") < most
+        if let Some(max) = fewer {
+            wait_until(&format!("{way:?}: {before} bytes became more than {max}"), SOON, || {
+                bytes_below(&disk, "db/t/") < max
             });
         }
         assert_eq!(storage.check(None).unwrap(), [], "{way:?}");
@@ -274,7 +274,7 @@ fn space_of_dropped_data_is_freed_without_another_write() {
 #[test]
 fn a_start_deletes_files_dropped_by_the_previous_process() {
     let disk = SimVfs::new(1);
-    let storage = open(&disk, by_hand());
+    let storage = open(&disk, manual_checkpoints());
     let table = create(&storage, "t");
     import(&storage, BulkTarget::Existing(table)).unwrap();
     storage.checkpoint().unwrap();
@@ -294,7 +294,7 @@ fn closing_deletes_files_that_only_older_generations_need() {
     storage.checkpoint().unwrap();
     storage.commit(vec![Change::Truncate(table)]).unwrap();
     storage.close().unwrap();
-    assert_eq!(unnamed(&disk, &open(&disk, by_hand())), [] as [String; 0]);
+    assert_eq!(unnamed(&disk, &open(&disk, manual_checkpoints())), [] as [String; 0]);
     assert!(bytes_below(&disk, "db/log/") <= 8_192, "{:?}", disk.files());
 }
 
@@ -303,7 +303,7 @@ fn closing_deletes_files_that_only_older_generations_need() {
 fn a_damaged_manifest_loses_no_rows_after_generations_were_advanced() {
     for rows_after in [0, 70] {
         let disk = SimVfs::new(1);
-        let storage = open(&disk, by_hand());
+        let storage = open(&disk, manual_checkpoints());
         let table = create(&storage, "t");
         import(&storage, BulkTarget::Existing(table)).unwrap();
         storage.checkpoint().unwrap();
@@ -316,15 +316,15 @@ fn a_damaged_manifest_loses_no_rows_after_generations_were_advanced() {
         let disk = disk.kill(1);
         let number = |path: &String| path.strip_prefix("db/manifest.")?.parse::<u64>().ok();
         let newest = disk.files().iter().filter_map(number).max().unwrap();
-        disk.spoil(&format!("db/manifest.{newest}"), |bytes| bytes[40] ^= 1).unwrap();
-        let storage = open(&disk, by_hand());
+        disk.corrupt(&format!("db/manifest.{newest}"), |bytes| bytes[40] ^= 1).unwrap();
+        let storage = open(&disk, manual_checkpoints());
         assert_eq!(storage.repairs().len(), 1, "{:?}", storage.repairs());
         assert_eq!(rows(&storage, table) as i64, 2 * ROWS + 30 + rows_after);
         assert_eq!(storage.snapshot().damages(), []);
     }
 }
 
-/// Leaves this many bytes free.
+/// Fills the disk except for this many bytes.
 fn fill(disk: &SimVfs, left: u64) {
     disk.heal();
     disk.plant(SimFault::Full { bytes: u64::MAX - 1 });
@@ -364,7 +364,7 @@ fn transactions_that_free_space_succeed_on_a_full_disk_and_writes_resume() {
         std::thread::sleep(Duration::from_millis(120));
         let refused = append(&storage, other, 0, 1_000).unwrap_err();
         assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
-        way.go(&storage, table).unwrap_or_else(|error| panic!("{way:?}: {error}"));
+        way.run(&storage, table).unwrap_or_else(|error| panic!("{way:?}: {error}"));
         wait_until(&format!("{way:?}: writes do not resume"), SOON, || {
             append(&storage, other, 0, 10).is_ok()
         });
@@ -375,12 +375,12 @@ fn transactions_that_free_space_succeed_on_a_full_disk_and_writes_resume() {
         drop(storage);
         let disk = disk.kill(1);
         disk.heal();
-        let storage = open(&disk, by_hand());
+        let storage = open(&disk, manual_checkpoints());
         assert_eq!(rows(&storage, other), 60, "{way:?}");
     }
 }
 
-/// A range of rows takes 16 bytes of the reserve, however long it is.
+/// A range of rows takes 16 bytes of the reserve, regardless of its length.
 #[test]
 fn a_row_delete_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
     const MANY: i64 = 1_200_000;
@@ -389,7 +389,7 @@ fn a_row_delete_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
     let storage = open(&disk, full_options());
     let other = create(&storage, "other");
     let table = create(&storage, "t");
-    // Writes in bulk and not through the log, whose files would be kept for reuse.
+    // Writes in bulk and not through the log, whose files would be retained for reuse.
     let mut bulk = storage.begin_bulk(BulkTarget::Existing(table)).unwrap();
     bulk.push(batch(0, MANY)).unwrap();
     bulk.finish().unwrap();
@@ -408,12 +408,12 @@ fn a_row_delete_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
     assert_eq!(rows(&storage, table), 999_000);
     let refused = append(&storage, other, 0, 1_000).unwrap_err();
     assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
-    // 16 bytes for each of these exceed the reserve and the preallocated log.
+    // 16 bytes for each of these rows exceed the reserve and the preallocated log.
     let refused = delete(&|index| index % 2 == 0).unwrap_err();
     assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
     assert!(refused.message.contains("KiB of log"), "{refused}");
     assert_eq!(rows(&storage, table), 999_000);
-    Way::Truncate.go(&storage, table).unwrap();
+    Way::Truncate.run(&storage, table).unwrap();
     wait_until("writes do not resume", SOON, || append(&storage, other, 0, 10).is_ok());
     assert_eq!(storage.check(None).unwrap(), []);
 }
@@ -436,11 +436,12 @@ fn a_backup_that_runs_out_of_space_leaves_no_files() {
     }
 }
 
-/// The log used to continue in a file of its previous length, however little followed.
+/// Regression test: the log continued in a file of its previous length, even if few records
+/// followed.
 #[test]
 fn reused_log_files_free_their_space_when_generations_advance() {
     let disk = SimVfs::new(1);
-    let storage = open(&disk, by_hand());
+    let storage = open(&disk, manual_checkpoints());
     let table = create(&storage, "t");
     for round in 0..6 {
         for _ in 0..40 {
@@ -454,12 +455,12 @@ fn reused_log_files_free_their_space_when_generations_advance() {
     assert!(bytes_below(&disk, "db/log/") <= 8_192, "{:?}", disk.files());
     append(&storage, table, 6, 70).unwrap();
     let disk = disk.kill(1);
-    let storage = open(&disk, by_hand());
+    let storage = open(&disk, manual_checkpoints());
     assert_eq!(rows(&storage, table), 6 * 40 * 500 + 70);
     drop(storage);
 }
 
-/// Each start used to leave its preallocated log space.
+/// Regression test: each start left its preallocated log space behind.
 #[test]
 fn repeated_restarts_use_no_additional_space() {
     for (clean, writes) in [(true, true), (false, true), (false, false)] {
@@ -486,8 +487,8 @@ fn repeated_restarts_use_no_additional_space() {
             disk = disk.kill(1);
             used.push(bytes_below(&disk, "db/"));
         }
-        let most = if clean { 8_192 } else { 32 << 10 };
-        let steps = used[1..].windows(2).all(|pair| pair[1] <= pair[0] + most);
+        let max = if clean { 8_192 } else { 32 << 10 };
+        let steps = used[1..].windows(2).all(|pair| pair[1] <= pair[0] + max);
         assert!(steps, "clean: {clean}, writes: {writes}: {used:?}");
         let storage = open(&disk, full_options());
         wait_until(&format!("clean: {clean}, writes: {writes}: {used:?}"), SOON, || {
@@ -510,7 +511,7 @@ fn a_write_that_fails_on_a_full_disk_leaves_no_files() {
         fill(&disk, left);
         for way in [Way::LateRows, Way::Overwrite, Way::ToParquet, Way::BulkUpdate] {
             if storage.snapshot().table_by_id(table).is_some() {
-                let _ = way.go(&storage, table);
+                let _ = way.run(&storage, table);
             }
         }
         disk.heal();
@@ -524,7 +525,7 @@ fn a_write_that_fails_on_a_full_disk_leaves_no_files() {
 fn close_within_respects_its_timeout() {
     for commit_mode in [CommitMode::Sync, CommitMode::Async, CommitMode::NoSync] {
         let disk = SimVfs::new(1);
-        let storage = open(&disk, StorageOptions { commit_mode, ..by_hand() });
+        let storage = open(&disk, StorageOptions { commit_mode, ..manual_checkpoints() });
         let table = create(&storage, "t");
         for day in 0..50 {
             append(&storage, table, day, 20).unwrap();
@@ -534,7 +535,7 @@ fn close_within_respects_its_timeout() {
         drop(storage);
         let after =
             if commit_mode == CommitMode::NoSync { disk.kill(1) } else { disk.power_loss(1) };
-        let storage = open(&after, by_hand());
+        let storage = open(&after, manual_checkpoints());
         assert_eq!(rows(&storage, table), 1_000, "{commit_mode:?}");
         assert!(storage.close_within(Duration::from_mins(1)).unwrap());
         assert!(bytes_below(&after, "db/t/") > 0);

@@ -14,7 +14,7 @@ use crate::disk::space::Space;
 use crate::log::Group;
 use crate::manifest::SymbolFiles;
 use crate::options::CommitMode;
-use crate::state::context::Owed;
+use crate::state::context::PendingRewrites;
 use crate::table::schema::TableId;
 
 /// Maximum time, and interval, for retrying a transaction that frees space on a full disk.
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
 /// Error when even the reserve is too small to log a transaction that frees space.
-fn no_room_to_free(bytes: usize) -> EngineError {
+fn reserve_exhausted(bytes: usize) -> EngineError {
     let kib = bytes.div_ceil(1024);
     let message = format!(
         "disk full: the statement needs {kib} KiB of log, more than the space that is left"
@@ -49,9 +49,9 @@ impl Storage {
             if !full || !frees {
                 return written;
             }
-            if !self.space.spend(self.vfs.system()) {
+            if !self.space.release_reserve(self.vfs.system()) {
                 if !self.options.background || began.elapsed() >= PATIENCE {
-                    return Err(no_room_to_free(group.len()));
+                    return Err(reserve_exhausted(group.len()));
                 }
                 std::thread::sleep(TRY_AGAIN);
             }
@@ -59,17 +59,17 @@ impl Storage {
     }
 
     /// Adds data that the next checkpoint must rewrite.
-    pub(super) fn owe(&self, writer: &mut Writer, owed: Owed) {
-        writer.owed.dead_bytes += owed.dead_bytes;
-        writer.owed.rewrite_bytes += owed.rewrite_bytes;
-        self.space.promise(owed.rewrite_bytes);
+    pub(super) fn add_rewrites(&self, writer: &mut Writer, rewrites: PendingRewrites) {
+        writer.pending_rewrites.dead_bytes += rewrites.dead_bytes;
+        writer.pending_rewrites.rewrite_bytes += rewrites.rewrite_bytes;
+        self.space.promise(rewrites.rewrite_bytes);
     }
 
     /// Adds a failed checkpoint's rewrites again, so that the next checkpoint performs them.
-    pub(super) fn still_owe(&self, owed: Owed) {
+    pub(super) fn restore_rewrites(&self, rewrites: PendingRewrites) {
         let mut writer = self.writer.lock();
-        writer.owed.dead_bytes += owed.dead_bytes;
-        writer.owed.rewrite_bytes += owed.rewrite_bytes;
+        writer.pending_rewrites.dead_bytes += rewrites.dead_bytes;
+        writer.pending_rewrites.rewrite_bytes += rewrites.rewrite_bytes;
     }
 
     /// Records that a checkpoint would free space. The background thread then runs a checkpoint,
@@ -77,8 +77,8 @@ impl Storage {
     pub(super) fn note_freed(&self) {
         if self.options.background {
             let low = self.space.is_low(self.vfs.system());
-            let mut wanted = self.background.wanted.lock();
-            wanted.frees.get_or_insert_with(Instant::now);
+            let mut requests = self.background.requests.lock();
+            requests.frees.get_or_insert_with(Instant::now);
             if low {
                 self.background.wake.notify_one();
             }
@@ -88,14 +88,14 @@ impl Storage {
     /// Notifies the background thread that these tables' files may contain invisible data.
     pub(crate) fn note_shrinks(&self, tables: impl IntoIterator<Item = TableId>) {
         if self.options.background {
-            self.background.wanted.lock().shrinks.extend(tables);
+            self.background.requests.lock().shrinks.extend(tables);
         }
     }
 
     /// Removes the files of a failed write. If the record that references them was to be `logged`,
     /// a disk error leaves it unknown whether the log contains the record. In that case, the files
     /// are retained until a checkpoint replaces the log.
-    pub(crate) fn give_up_files(
+    pub(crate) fn abandon_files(
         &self,
         paths: impl Iterator<Item = String>,
         logged: bool,
@@ -128,12 +128,12 @@ impl Storage {
 
     /// Time since which a checkpoint would free disk space; `None` if it would free none.
     pub(crate) fn frees_since(&self) -> Option<Instant> {
-        self.background.wanted.lock().frees
+        self.background.requests.lock().frees
     }
 
     /// Whether files are retained only for the previous generation.
-    pub(crate) fn holds_older(&self) -> bool {
-        self.holds_older.load(Ordering::Relaxed)
+    pub(crate) fn has_older_files(&self) -> bool {
+        self.has_older_files.load(Ordering::Relaxed)
     }
 
     /// Writes a manifest with the content of the current one, which becomes the previous
@@ -142,7 +142,8 @@ impl Storage {
     pub fn advance_generations(&self) -> EngineResult<()> {
         let done = match self.try_advance() {
             Err(error)
-                if error.code == ErrorCode::DiskFull && self.space.spend(self.vfs.system()) =>
+                if error.code == ErrorCode::DiskFull
+                    && self.space.release_reserve(self.vfs.system()) =>
             {
                 self.try_advance()
             }
@@ -171,7 +172,7 @@ impl Storage {
         }
         checkpoint::remove_stale(vfs, &stale);
         let mut writer = self.writer.lock();
-        for file in writer.kept.drain(..) {
+        for file in writer.retained_files.drain(..) {
             file.doom();
         }
         let spare = writer.log.spare();
@@ -179,7 +180,7 @@ impl Storage {
         let free = checkpoint::obsolete_logs(vfs, first_log, spare);
         writer.log.release(free);
         writer.log.release_spares(first_log);
-        self.holds_older.store(false, Ordering::Relaxed);
+        self.has_older_files.store(false, Ordering::Relaxed);
         Ok(())
     }
 
@@ -206,7 +207,7 @@ impl Storage {
             Err(error) => Err(error),
         };
         self.refuse(EngineError::new(ErrorCode::Closed, "the database is closed"));
-        self.background.wanted.lock().stop = true;
+        self.background.requests.lock().stop = true;
         self.background.wake.notify_all();
         self.lock.lock().take();
         done
@@ -215,7 +216,7 @@ impl Storage {
     fn last_checkpoint(&self) -> EngineResult<bool> {
         match self.checkpoint() {
             Ok(()) => {
-                if self.options.background && self.holds_older() && !self.is_late() {
+                if self.options.background && self.has_older_files() && !self.is_late() {
                     // Space that cannot be freed now is freed at the next start.
                     let _ = self.advance_generations();
                 }

@@ -1,5 +1,5 @@
-//! Timestamps of one column: a pattern, a number since 1970, or ISO format with a fast path that
-//! caches the date.
+//! Parses the timestamps of one column: with a pattern, as a number since 1970, or in ISO format. A
+//! fast path for ISO format caches the date.
 
 use tidemark_types::EngineResult;
 use tidemark_types::calendar::CivilDate;
@@ -20,20 +20,21 @@ enum Form {
     Epoch(i128),
 }
 
-/// Keywords for numbers since 1970, which may replace a pattern, and their length in nanoseconds.
+/// Keywords that may be given as a pattern for numbers since 1970, and the length of their unit in
+/// nanoseconds.
 const EPOCHS: [(&str, i128); 4] =
     [("epoch_s", 1_000_000_000), ("epoch_ms", 1_000_000), ("epoch_us", 1_000), ("epoch_ns", 1)];
 
 /// Parses the timestamps of one column.
 #[derive(Debug)]
-pub(crate) struct InstantReader {
+pub(crate) struct TimestampReader {
     unit: TimestampUnit,
     form: Form,
     date: [u8; DATE_BYTES],
     midnight_seconds: i64,
 }
 
-impl InstantReader {
+impl TimestampReader {
     pub(crate) fn new(unit: TimestampUnit, pattern: Option<&str>) -> EngineResult<Self> {
         let epoch = |pattern: &str| EPOCHS.iter().find(|(name, _)| *name == pattern);
         let form = match pattern {
@@ -46,13 +47,13 @@ impl InstantReader {
         Ok(Self { unit, form, date: *b"1970-01-01", midnight_seconds: 0 })
     }
 
-    /// Parses a timestamp in the column's unit.
+    /// Parses a timestamp and converts it to the column's unit.
     #[inline]
     pub(crate) fn read(&mut self, text: &[u8]) -> Option<i64> {
         if matches!(self.form, Form::Iso)
-            && let Some(instant) = self.read_full_iso(text)
+            && let Some(timestamp) = self.read_full_iso(text)
         {
-            return Some(instant);
+            return Some(timestamp);
         }
         let text = std::str::from_utf8(text).ok()?;
         match &self.form {
@@ -62,12 +63,12 @@ impl InstantReader {
         }
     }
 
-    /// Parses `2024-01-02T03:04:05[.f{1,9}][Z]`; the general parser handles everything else.
+    /// Parses `2024-01-02T03:04:05[.f{1,9}][Z]`. Uses the general parser for all other formats.
     #[inline]
     fn read_full_iso(&mut self, text: &[u8]) -> Option<i64> {
         let (head, tail) = text.split_first_chunk::<DATE_TIME_BYTES>()?;
         if head[..DATE_BYTES] != self.date {
-            self.keep_date(head)?;
+            self.cache_date(head)?;
         }
         if !matches!(head[10], b'T' | b' ') || head[13] != b':' || head[16] != b':' {
             return None;
@@ -86,7 +87,7 @@ impl InstantReader {
     }
 
     #[cold]
-    fn keep_date(&mut self, head: &[u8; DATE_TIME_BYTES]) -> Option<()> {
+    fn cache_date(&mut self, head: &[u8; DATE_TIME_BYTES]) -> Option<()> {
         if head[4] != b'-' || head[7] != b'-' {
             return None;
         }
@@ -106,23 +107,23 @@ impl InstantReader {
     }
 }
 
-/// Parses a number since 1970, with or without a fraction, and rounds it down to the unit.
+/// Parses a number since 1970, with or without a fraction. Rounds the result down to the unit.
 fn read_epoch(text: &str, nanos_each: i128, unit: TimestampUnit) -> Option<i64> {
     const MAX_DIGITS: usize = 19;
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let (integer, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let is_number = |text: &str| {
         (1..=MAX_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
     };
-    if !is_number(whole) || !is_number(fraction) {
+    if !is_number(integer) || !is_number(fraction) {
         return None;
     }
     let scale = 10_i128.pow(fraction.len() as u32);
     let part = fraction.parse::<i128>().ok()? * nanos_each / scale;
-    let nanos = whole.parse::<i128>().ok()? * nanos_each + part;
+    let nanos = integer.parse::<i128>().ok()? * nanos_each + part;
     let nanos = if negative { -nanos } else { nanos };
     nanos.div_euclid(i128::from(unit.nanos())).try_into().ok()
 }
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn the_fast_path_matches_the_general_parser() {
         for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
-            let mut reader = InstantReader::new(unit, None).unwrap();
+            let mut reader = TimestampReader::new(unit, None).unwrap();
             for text in [
                 "2024-01-02T03:04:05.678901Z",
                 "2024-01-02T03:04:05.678901234Z",
@@ -186,7 +187,7 @@ mod tests {
     #[test]
     fn unix_timestamps_are_parsed_in_four_units() {
         let read = |pattern, unit, text: &str| {
-            InstantReader::new(unit, Some(pattern)).unwrap().read(text.as_bytes())
+            TimestampReader::new(unit, Some(pattern)).unwrap().read(text.as_bytes())
         };
         let micros = TimestampUnit::Micros;
         for (pattern, text) in [
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn a_custom_pattern_replaces_the_iso_format() {
         let pattern = Some("dd/MM/yyyy HH:mm:ss");
-        let mut reader = InstantReader::new(TimestampUnit::Micros, pattern).unwrap();
+        let mut reader = TimestampReader::new(TimestampUnit::Micros, pattern).unwrap();
         assert_eq!(reader.read(b"05/01/2024 10:11:12"), Some(1_704_449_472_000_000));
         assert_eq!(reader.read(b"2024-01-05T10:11:12.000000Z"), None);
     }

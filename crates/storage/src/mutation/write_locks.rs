@@ -8,12 +8,12 @@ use crate::table::schema::TableId;
 
 /// Tables whose writers must wait.
 #[derive(Debug, Default)]
-pub(crate) struct Holds {
+pub(crate) struct WriteLocks {
     tables: Mutex<HashSet<TableId>>,
     freed: Condvar,
 }
 
-impl Holds {
+impl WriteLocks {
     pub(crate) fn take(&self, table: TableId) {
         let mut tables = self.tables.lock();
         while !tables.insert(table) {
@@ -22,14 +22,14 @@ impl Holds {
     }
 
     /// Waits until none of these tables is locked.
-    pub(crate) fn wait(&self, wanted: &[TableId]) {
+    pub(crate) fn wait(&self, tables_to_write: &[TableId]) {
         let mut tables = self.tables.lock();
-        while wanted.iter().any(|table| tables.contains(table)) {
+        while tables_to_write.iter().any(|table| tables.contains(table)) {
             self.freed.wait(&mut tables);
         }
     }
 
-    pub(crate) fn is_held(&self, table: TableId) -> bool {
+    pub(crate) fn is_locked(&self, table: TableId) -> bool {
         self.tables.lock().contains(&table)
     }
 

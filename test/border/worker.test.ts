@@ -1,0 +1,42 @@
+/** The addon in worker threads, which may load it before the main thread does. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import test from 'ava';
+
+const LIBRARY = new URL('../../ts/index.js', import.meta.url).href;
+
+/** Loads the library in `workers` workers that end, one after the other, then uses it here. */
+function programOf(root: string, workers: number): string {
+  return `
+    import { Worker } from 'node:worker_threads';
+    import { once } from 'node:events';
+    for (let number = 0; number < ${workers}; number += 1) {
+      const worker = new Worker("import('${LIBRARY}')", { eval: true });
+      const [code] = await once(worker, 'exit');
+      if (code !== 0) throw new Error('the worker ended with ' + code);
+    }
+    const { open } = await import('${LIBRARY}');
+    const database = await open({ root: '${root}' });
+    const table = await database.query('SELECT x FROM long_sequence(200000)');
+    await database.close();
+    console.log(table.numRows);`;
+}
+
+// A reused thread ID made the process crash, and IDs are usually reused at once.
+for (const workers of [1, 5]) {
+  test(`the library works after ${workers} workers loaded it and ended`, async (t) => {
+    const root = await mkdtemp(join(tmpdir(), 'tidemark-worker-'));
+    t.teardown(() => rm(root, { recursive: true, force: true }));
+    const program = programOf(root, workers);
+    const run = await promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '--eval',
+      program,
+    ]);
+    t.is(run.stdout.trim(), '200000');
+  });
+}
