@@ -282,8 +282,8 @@ async function wrongOfGroups(
   const call = callOf(form, `c_${columnOf(type)}`);
   return Object.entries(await answers(call, some)).flatMap(([way, values]) =>
     GROUP_NAMES.flatMap((group, at) => {
-      const alone = way === 'whole' || way === 'filtered';
-      const left = way === 'whole' && group === 'one';
+      const alone = way === 'complete' || way === 'filtered';
+      const left = way === 'complete' && group === 'one';
       if (left || (group === 'none' && !alone)) {
         return [];
       }
