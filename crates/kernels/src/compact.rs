@@ -260,14 +260,14 @@ mod tests {
             for row in 0..rows {
                 mask[row / 64] |= u64::from(random(100) < percent) << (row % 64);
             }
-            let is_kept = |row: &usize| mask[row / 64] >> (row % 64) & 1 == 1;
+            let is_selected = |row: &usize| mask[row / 64] >> (row % 64) & 1 == 1;
             let rows: Vec<usize> = (0..rows).collect();
-            let expected: Vec<usize> = rows.iter().copied().filter(is_kept).collect();
+            let expected: Vec<usize> = rows.iter().copied().filter(is_selected).collect();
             macro_rules! same {
                 ($($type:ty),*) => {$(
                     let values: Vec<$type> = rows.iter().map(|&row| row as $type).collect();
                     let expected: Vec<$type> = expected.iter().map(|&row| row as $type).collect();
-                    assert_eq!(compact(&values, &kept), expected, "round {round}");
+                    assert_eq!(compact(&values, &mask), expected, "round {round}");
                 )*};
             }
             same!(f64, i64, f32, i32, i16, i8);
@@ -275,9 +275,9 @@ mod tests {
                 ($($type:ty),*) => {$(
                     let set: Vec<$type> = rows.iter().map(|&row| row as $type).collect();
                     let unset: Vec<$type> = set.iter().map(|&row| row + 1 as $type).collect();
-                    let one = |row: &usize| if is_kept(row) { set[*row] } else { unset[*row] };
+                    let one = |row: &usize| if is_selected(row) { set[*row] } else { unset[*row] };
                     let expected: Vec<$type> = rows.iter().map(one).collect();
-                    assert_eq!(choose(&kept, &set, &unset), expected, "round {round}");
+                    assert_eq!(choose(&mask, &set, &unset), expected, "round {round}");
                 )*};
             }
             chosen!(f64, i64, f32, i32, i16);
