@@ -66,7 +66,7 @@ pub(crate) struct Generations {
     pub(crate) previous: Option<Previous>,
     next_number: u64,
     /// Number of retained generations: 1 or 2.
-    generations: u32,
+    retained_count: u32,
 }
 
 /// The previous generation.
@@ -89,7 +89,7 @@ impl Generations {
     pub(crate) fn fresh(keep: u32) -> Self {
         let snapshot = Snapshot { next_table: 1, ..Snapshot::default() };
         let current = Manifested { snapshot, first_log: 1, next_file: 1, ..Manifested::default() };
-        Self { current, previous: None, next_number: 1, generations: keep.clamp(1, 2) }
+        Self { current, previous: None, next_number: 1, retained_count: keep.clamp(1, 2) }
     }
 
     /// The log file in which replay of the oldest generation starts.
@@ -112,7 +112,7 @@ impl Generations {
 
     /// The parent of the next manifest, if that is an edit.
     fn parent(&self) -> Option<&Manifested> {
-        let parent = if self.generations == 1 {
+        let parent = if self.retained_count == 1 {
             Some(&self.current)
         } else {
             self.previous.as_ref().and_then(|previous| previous.content.as_ref())
@@ -139,7 +139,7 @@ impl Generations {
         let none = Snapshot::default();
         let old = parent.map_or(&none, |parent| &parent.snapshot);
         let mut body = encode_body(old, &snapshot, symbol_files)?;
-        let keeps = self.generations > 1 && !self.current.chain.is_empty() && retained.is_some();
+        let keeps = self.retained_count > 1 && !self.current.chain.is_empty() && retained.is_some();
         let retained = retained.unwrap_or_default();
         let mut next = Manifested {
             snapshot,
@@ -246,7 +246,7 @@ pub(crate) fn load(
     let ready = |(current, previous): (Manifested, Option<Previous>), fallen_back| {
         let previous = previous.filter(|previous| keep > 1 && previous.is_there(&numbers));
         let generations =
-            Generations { current, previous, next_number, generations: keep.clamp(1, 2) };
+            Generations { current, previous, next_number, retained_count: keep.clamp(1, 2) };
         Loaded { generations, fallen_back }
     };
     let error = match read_current(vfs.system()).and_then(|number| load_chain(vfs, number)) {
