@@ -255,7 +255,7 @@ impl Pattern {
                 PatternElement::Point if self.digits[1] == 0 && !is_over => {}
                 PatternElement::Point => out.push('.'),
                 PatternElement::Comma if at <= first => {
-                    out.push_str(if self.is_dense { "" } else { " " })
+                    out.push_str(if self.is_dense { "" } else { " " });
                 }
                 PatternElement::Comma => out.push(','),
                 PatternElement::Sign { has_plus, has_minus } => {

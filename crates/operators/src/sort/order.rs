@@ -102,7 +102,7 @@ impl Plan {
                         .for_each(|(group, own)| *group = *group * count + own);
                 }
                 Some(symbol_ranks) => {
-                    words.push(symbol_ranks.of(values, options).map(u64::from).collect())
+                    words.push(symbol_ranks.of(values, options).map(u64::from).collect());
                 }
                 None => words.push(numbers(values, options)?),
             }

@@ -35,7 +35,7 @@ struct Connection {
     max_pending_rows: u64,
     max_pending_bytes: usize,
     max_total_bytes: u64,
-    connection_bytes: ConnectionBytes,
+    usage: ConnectionBytes,
     state: Mutex<State>,
 }
 
@@ -164,7 +164,7 @@ impl ColumnAppender {
             max_pending_rows: spec.max_pending_rows,
             max_pending_bytes: spec.max_pending_bytes,
             max_total_bytes: spec.max_total_bytes,
-            connection_bytes: ConnectionBytes {
+            usage: ConnectionBytes {
                 total: Arc::clone(&database.columnar_bytes),
                 own: AtomicU64::new(0),
             },
@@ -233,7 +233,7 @@ impl ColumnAppender {
         let mut state = self.0.state.lock();
         state.end();
         state.commit = Commit::Idle;
-        self.0.connection_bytes.set(0);
+        self.0.usage.set(0);
     }
 }
 
@@ -304,7 +304,7 @@ impl Connection {
         let state = self.state.lock();
         let (left, left_bytes) = messages.left();
         let waiting: u64 = state.waiting.iter().map(|request| request.rows).sum();
-        let is_held = self.connection_bytes.total() > self.max_total_bytes
+        let is_held = self.usage.total() > self.max_total_bytes
             || waiting >= self.max_pending_rows
             || state.pending_bytes() >= self.max_pending_bytes / 2;
         MessagesProgress {
@@ -384,7 +384,7 @@ impl Connection {
 
     /// Updates the bytes counted for this connection and returns the total for all connections.
     fn account(&self, state: &State) -> u64 {
-        self.connection_bytes.set((state.pending_bytes() + state.open.dictionary_bytes) as u64)
+        self.usage.set((state.pending_bytes() + state.open.dictionary_bytes) as u64)
     }
 
     fn crowded(&self) -> EngineError {

@@ -157,7 +157,7 @@ impl SortBudget {
     pub(super) fn of(run: &Run, partitions: usize) -> Self {
         let max = run.memory_limit() / SORT_MEMORY_DIVISOR / partitions;
         let budget = MemoryBudget::limited(run.memory(), max);
-        Self { budget: budget, query: Arc::clone(&run.context), batch_bytes: max / BATCHES }
+        Self { budget, query: Arc::clone(&run.context), batch_bytes: max / BATCHES }
     }
 
     /// Returns an empty stream that signals the end of the input to the budget.

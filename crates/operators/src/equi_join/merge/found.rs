@@ -78,7 +78,7 @@ impl Found<'_> {
         match &mut self.matching {
             MatchingRows::One(_, rows) => *rows = UInt32Array::from(filter(rows, mask)?.to_data()),
             MatchingRows::Several(_, rows) => {
-                *rows = UInt64Array::from(filter(rows, mask)?.to_data())
+                *rows = UInt64Array::from(filter(rows, mask)?.to_data());
             }
             MatchingRows::Nulls(_) => {}
         }

@@ -83,7 +83,7 @@ fn as_recorded(
         let name = column.name.clone();
         match (0..rows.columns.len()).find(|index| is_meant(*index, column)) {
             Some(index) => {
-                retained.push((index, ScopeColumn { name, ..rows.columns[index].clone() }))
+                retained.push((index, ScopeColumn { name, ..rows.columns[index].clone() }));
             }
             None => rows.dropped.push(DroppedColumn { qualifier: Arc::from(qualifier), name }),
         }
