@@ -30,7 +30,7 @@ export function template(html: string, isImportNode?: boolean, isSvg?: boolean):
     holder.innerHTML = policy.createHTML(html);
     const first = isSvg ? holder.content.firstChild?.firstChild : holder.content.firstChild;
     if (!first) {
-      throw new Error('a template without an element');
+      throw new Error(html);
     }
     return first;
   };

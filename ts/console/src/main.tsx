@@ -5,7 +5,7 @@ import { SignInGate } from './SignInGate.js';
 
 const host = document.getElementById('app');
 if (!host) {
-  throw new Error('the page has no #app element');
+  throw new Error('#app');
 }
 // This runs first, so that the authorization code does not remain in the URL.
 await begin();

@@ -1,16 +1,6 @@
 /** Determines whether a statement can change anything. */
 import { parse } from '../../../sql/index.js';
 
-const READERS: ReadonlySet<string> = new Set([
-  'Empty',
-  'Explain',
-  'Query',
-  'Select',
-  'SetOperation',
-  'Show',
-  'Values',
-]);
-
 /** Whether a statement is a query: only queries may be run just to measure them. */
 export function isQuery(statement: string): boolean {
   return rootOf(statement) === 'Query';
@@ -18,7 +8,18 @@ export function isQuery(statement: string): boolean {
 
 /** Whether a statement only reads. A statement that cannot be parsed is treated as a write. */
 export function onlyReads(statement: string): boolean {
-  return READERS.has(rootOf(statement));
+  switch (rootOf(statement)) {
+    case 'Empty':
+    case 'Explain':
+    case 'Query':
+    case 'Select':
+    case 'SetOperation':
+    case 'Show':
+    case 'Values':
+      return true;
+    default:
+      return false;
+  }
 }
 
 /** Empty for a statement that cannot be parsed. */

@@ -57,6 +57,11 @@ export function snippets(doors: Doors): Snippet[] {
   ];
 }
 
+/** Tag of examples: code, not text to translate. */
+function code(parts: TemplateStringsArray, ...values: string[]): string {
+  return String.raw({ raw: parts }, ...values);
+}
+
 /** Placeholder for a group as the owner, because external users cannot own tables. */
 const OWNER = 'your_group';
 
@@ -99,12 +104,12 @@ function shellWord(text: string): string {
 function curl({ http, httpUser: user, token }: Doors): string {
   const login =
     token !== undefined
-      ? ' -H "Authorization: Bearer $PGPASSWORD"'
+      ? code` -H "Authorization: Bearer $PGPASSWORD"`
       : user === undefined
         ? ''
         : ` -u "${shellWord(user)}:$PGPASSWORD"`;
   const owner = token === undefined ? '' : `&owner=${OWNER}`;
-  return `${user === undefined ? '' : hint('#', user, token)}# ${texts.start.importNote}
+  return code`${user === undefined ? '' : hint('#', user, token)}# ${texts.start.importNote}
 cat > readings.csv <<END
 ts,station,temperature
 2026-01-01T00:00:00.000000Z,oslo-1,4.2
@@ -117,7 +122,7 @@ curl${login} -G '${http}exec' --data-urlencode 'query=SELECT * FROM readings'`;
 }
 
 function psql(door: Wire): string {
-  return `${note('#', door)}psql '${addressOf(door)}' <<'END'
+  return code`${note('#', door)}psql '${addressOf(door)}' <<'END'
 ${create(door)};
 INSERT INTO readings VALUES (now(), 'oslo-1', 4.2);
 SELECT * FROM readings;
@@ -125,7 +130,7 @@ END`;
 }
 
 function python(door: Wire): string {
-  return `# pip install "psycopg[binary]"
+  return code`# pip install "psycopg[binary]"
 ${note('#', door)}import psycopg
 
 with psycopg.connect("${addressOf(door)}", autocommit=True) as db:
@@ -136,7 +141,7 @@ with psycopg.connect("${addressOf(door)}", autocommit=True) as db:
 }
 
 function node(door: Wire): string {
-  return `// npm install pg
+  return code`// npm install pg
 ${note('//', door)}import pg from 'pg';
 
 const db = new pg.Client('${addressOf(door)}');
@@ -148,7 +153,7 @@ await db.end();`;
 }
 
 function go(door: Wire): string {
-  return `// go get github.com/jackc/pgx/v5
+  return code`// go get github.com/jackc/pgx/v5
 ${note('//', door)}package main
 
 import (
@@ -182,10 +187,10 @@ func check(err error) {
 function java(door: Wire): string {
   const { host, port, isEncrypted, user, password } = door;
   const literal = (text: string): string => JSON.stringify(text);
-  const secret = password === undefined ? 'System.getenv("PGPASSWORD")' : literal(password);
+  const secret = password === undefined ? code`System.getenv("PGPASSWORD")` : literal(password);
   const encryption = isEncrypted ? '?sslmode=require' : '';
   const url = `jdbc:postgresql://${host}:${port}/qdb${encryption}`;
-  return `// org.postgresql:postgresql
+  return code`// org.postgresql:postgresql
 ${note('//', door)}import java.sql.*;
 
 public class Readings {
