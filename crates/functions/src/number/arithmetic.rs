@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_not_finite_are_null() {
+    fn non_finite_results_are_null() {
         let left = ColumnarValue::Array(Arc::new(Float64Array::from(vec![1.0, 1e308, 0.0])));
         let zero = ColumnarValue::Scalar(ScalarValue::Float64(Some(0.0)));
         assert_eq!(

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_character_class_of_a_glob_may_end_with_a_hyphen() {
+    fn a_glob_character_class_may_end_with_a_hyphen() {
         assert!(matches("a-c", Syntax::Glob, "a[b-]c"));
         assert!(matches("[q]", Syntax::Glob, "[[]q]"));
         assert!(!matches("ac", Syntax::Glob, "a[]c"));
