@@ -25,13 +25,13 @@ use crate::text::bounded_text::BoundedText;
 /// The input of a kernel.
 pub(crate) struct Call<'a> {
     pub(crate) arguments: &'a [ColumnarValue],
-    /// Number of rows of the batch; 1 if every argument is a scalar.
+    /// Number of rows in the batch; 1 if every argument is a scalar.
     pub(crate) rows: usize,
     /// Random generator, if the statement has a seed.
     pub(crate) random: Option<&'a Mutex<ChaCha8Rng>>,
 }
 
-/// A type in which one value represents null in the SQL dialect.
+/// A type with a value that represents null in the SQL dialect.
 pub(crate) trait Canonical: Copy {
     /// Whether this value represents null.
     fn is_null_value(self) -> bool;
@@ -61,7 +61,7 @@ canonical! {
 
 /// An Arrow type whose nulls are represented by a sentinel value in the SQL dialect.
 pub(crate) trait SentinelType: ArrowPrimitiveType<Native: Canonical + Default> {
-    /// Whether the SQL type has nulls. BYTE and SHORT have none and use 0.
+    /// Whether the SQL type has nulls. BYTE and SHORT have no nulls and use 0.
     const NULLABLE: bool = true;
 }
 
@@ -107,10 +107,10 @@ impl<T: ArrowPrimitiveType> Primitives<T> {
     }
 }
 
-/// Number of bytes that a kernel reads or writes between two checks of the query's deadline and
+/// Number of bytes that a kernel reads or writes between checks of the query's deadline and
 /// cancellation.
 const BYTES_BETWEEN_CHECKS: usize = 256 << 10;
-/// Number of bytes charged per string in addition to its content.
+/// Number of bytes charged per string on top of its content.
 const BYTES_PER_STRING: usize = 64;
 
 /// A text argument.
@@ -126,8 +126,8 @@ impl Texts {
         Self { array, scalar, read: Cell::new(0) }
     }
 
-    /// Returns the string of a row, or `None` if the query must stop. In that case the kernel ends
-    /// soon and its result is discarded.
+    /// Returns a row's string, or `None` if the query must stop. In that case the kernel ends soon
+    /// and its result is discarded.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> Option<&str> {
         let row = if self.scalar { 0 } else { row };
@@ -146,7 +146,7 @@ impl Texts {
 }
 
 impl Call<'_> {
-    /// Returns the array of an argument (one row for a scalar), and whether it is a scalar.
+    /// Returns an argument's array (one row for a scalar) and whether it is a scalar.
     pub(crate) fn array(&self, index: usize) -> Result<(ArrayRef, bool)> {
         match self.arguments.get(index) {
             Some(ColumnarValue::Array(array)) => Ok((Arc::clone(array), false)),
@@ -198,7 +198,7 @@ pub(crate) fn build<T: SentinelType>(
     Arc::new(PrimitiveArray::<T>::new(values.into(), mask))
 }
 
-/// Like [`build`], for values whose computation can fail.
+/// Like [`build`], but computing a value can fail.
 pub(crate) fn try_build<T: SentinelType>(
     rows: usize,
     mut value: impl FnMut(usize) -> Result<Option<T::Native>>,
@@ -222,7 +222,7 @@ pub(crate) fn build_flags(rows: usize, value: impl FnMut(usize) -> bool) -> Arra
 }
 
 /// Builds a string column. `write` appends a row's string and returns whether the row has a value.
-/// Fails if the strings exceed the query's memory limit.
+/// Fails if the strings exceed the query memory limit.
 pub(crate) fn build_text(
     rows: usize,
     mut write: impl FnMut(usize, &mut BoundedText) -> bool,
@@ -230,7 +230,7 @@ pub(crate) fn build_text(
     try_build_text(rows, |row, text| Ok(write(row, text)))
 }
 
-/// Like [`build_text`], for strings whose computation can fail.
+/// Like [`build_text`], but computing a string can fail.
 pub(crate) fn try_build_text(
     rows: usize,
     mut write: impl FnMut(usize, &mut BoundedText) -> Result<bool>,
@@ -261,10 +261,10 @@ pub(crate) fn stopped(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Builds a primitive column from computed values. A row is null if an input was null or if the
+/// Builds a primitive column from computed values. A row is null if an input was null or if its
 /// value represents null.
 ///
-/// A vectorised first pass only tests whether any value represents null.
+/// A vectorised first pass merely tests whether any value represents null.
 pub(crate) fn canonical<T: SentinelType>(
     values: Vec<T::Native>,
     nulls: Option<NullBuffer>,
@@ -289,7 +289,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> DataFusionError {
     failure(ErrorCode::InvalidValue, message)
 }
 
-/// Returns the error for an internal defect.
+/// Returns the error for an internal bug.
 pub(crate) fn internal(message: impl Into<String>) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::internal(message)))
 }
@@ -298,7 +298,7 @@ fn unexpected(array: &ArrayRef, expected: &str) -> DataFusionError {
     internal(format!("argument has type {}, expected {expected}", array.data_type()))
 }
 
-/// Returns a BOOLEAN column in which nulls are replaced by false. Used for results of `DataFusion`
+/// Returns a BOOLEAN column with nulls replaced by false. Used for the results of `DataFusion`
 /// functions.
 pub(crate) fn definite(flags: &BooleanArray) -> BooleanArray {
     let values =

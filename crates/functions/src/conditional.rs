@@ -1,4 +1,4 @@
-//! coalesce, nullif, concat and typeOf: functions whose types depend on all their arguments.
+//! coalesce, nullif, concat and typeOf: functions whose types depend on all of their arguments.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
         (SqlType::Null, common) => common,
         (own, _) => own,
     };
-    // The values are compared in the common type, but the first one is returned unchanged.
+    // The values are compared in the common type, but the first value is returned unchanged.
     let compared = common_type(returns, common).ok_or_else(none)?;
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
         let (left, right) = (column(call, 0)?, column(call, 1)?);
@@ -103,8 +103,8 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("nullif", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Returns a bitmap of the rows in which two columns of the same type are equal, with the semantics
-/// of `=`.
+/// Returns a bitmap of the rows where two columns of the same type are equal, with the semantics of
+/// `=`.
 fn equal_values(left: &ArrayRef, right: &ArrayRef, of: SqlType) -> Result<BooleanArray> {
     match of {
         SqlType::Double => {

@@ -1,4 +1,4 @@
-//! Containment of points in shapes, and of geohashes in geohashes.
+//! Containment of points in shapes and of geohashes in geohashes.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn numbers<const N: usize>(call: &Call<'_>) -> Result<Vec<Primitives<Float64Type
     (0..N).map(|index| call.primitive::<Float64Type>(index)).collect()
 }
 
-/// Returns the numbers of a row; `None` if any of them is null.
+/// Returns a row's numbers; `None` if any of them is null.
 fn row_of<const N: usize>(columns: &[Primitives<Float64Type>], row: usize) -> Option<[f64; N]> {
     let mut values = [0.0; N];
     for (value, column) in values.iter_mut().zip(columns) {
@@ -34,7 +34,7 @@ fn row_of<const N: usize>(columns: &[Primitives<Float64Type>], row: usize) -> Op
     Some(values)
 }
 
-/// Builds a predicate of `N` numbers, which is false if any of them is null.
+/// Builds a predicate over `N` numbers, which is false if any of them is null.
 fn test<const N: usize>(call: &Call<'_>, holds: fn([f64; N]) -> bool) -> Result<ArrayRef> {
     let columns = numbers::<N>(call)?;
     Ok(build_flags(call.rows, |row| row_of(&columns, row).is_some_and(holds)))
@@ -48,8 +48,8 @@ fn within_radius([x, y, centre_x, centre_y, radius]: [f64; 5]) -> bool {
     (x - centre_x).hypot(y - centre_y) <= radius
 }
 
-/// Returns the distance between two points in metres, along the shorter way around the globe. A
-/// degree of longitude is measured at the latitude of the first point, which is accurate for nearby
+/// Returns the distance between two points in metres, taking the shorter way around the globe. A
+/// degree of longitude is measured at the first point's latitude, which is accurate for nearby
 /// points.
 fn distance([lat, lon, to_lat, to_lon]: [f64; 4]) -> f64 {
     let east = (to_lon - lon + 540.0).rem_euclid(360.0) - 180.0;
@@ -60,7 +60,7 @@ fn within_metres([lat, lon, centre_lat, centre_lon, metres]: [f64; 5]) -> bool {
     distance([lat, lon, centre_lat, centre_lon]) <= metres
 }
 
-/// The limits of latitude and longitude, which alternate as arguments.
+/// The limits of latitude and longitude, which alternate in the arguments.
 const LIMITS: [(&str, f64); 2] = [("latitude", 90.0), ("longitude", 180.0)];
 
 fn outside(index: usize, value: f64) -> Option<String> {
@@ -71,7 +71,7 @@ fn outside(index: usize, value: f64) -> Option<String> {
     })
 }
 
-/// Rejects constant coordinates out of range. The first four arguments are the coordinates of two
+/// Rejects out-of-range constant coordinates. The first four arguments are the coordinates of two
 /// points.
 fn check_points(arguments: &[Argument]) -> std::result::Result<(), ResolveError> {
     for (index, argument) in arguments.iter().take(4).enumerate() {
@@ -87,7 +87,7 @@ fn check_row(values: &[f64]) -> Result<()> {
     found.map_or(Ok(()), |message| Err(invalid(message)))
 }
 
-/// Builds the kernel of `geo_distance_meters(lat, lon, lat, lon)`.
+/// Builds the kernel for `geo_distance_meters(lat, lon, lat, lon)`.
 fn distance_of(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     check_points(bound.arguments)?;
     Ok(Arc::new(|call: &Call<'_>| {
@@ -100,7 +100,7 @@ fn distance_of(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     }))
 }
 
-/// Builds the kernel of `geo_within_radius_latlon(lat, lon, centre lat, centre lon, metres)`.
+/// Builds the kernel for `geo_within_radius_latlon(lat, lon, centre lat, centre lon, metres)`.
 fn within_radius_latlon(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     check_points(bound.arguments)?;
     Ok(Arc::new(|call: &Call<'_>| {
@@ -114,8 +114,8 @@ fn within_radius_latlon(bound: &Bound<'_>) -> std::result::Result<Kernel, Resolv
     }))
 }
 
-/// Returns the cell that contains a point: bits of longitude and latitude alternate, longitude
-/// first.
+/// Returns the cell that contains a point. Bits of longitude and latitude alternate, starting with
+/// longitude.
 fn geohash_of(lon: f64, lat: f64, bits: u32) -> i64 {
     let mut cell = 0_i64;
     let mut ranges = [(-180.0, 180.0), (-90.0, 90.0)];
@@ -134,8 +134,8 @@ fn geohash_of(lon: f64, lat: f64, bits: u32) -> i64 {
     cell
 }
 
-/// Resolves `make_geohash(lon, lat, bits)`. Constants out of range are rejected; other values out
-/// of range become null.
+/// Resolves `make_geohash(lon, lat, bits)`. Out-of-range constants are rejected; other out-of-range
+/// values become null.
 fn make_geohash(
     name: &str,
     arguments: &[Argument],
@@ -172,8 +172,8 @@ fn make_geohash(
     Ok(resolved("make_geohash", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Resolves `within`, which tests whether a geohash lies within one of the other geohashes. Those
-/// must not have more bits than the first one.
+/// Resolves `within`, which tests whether the first geohash lies within any of the others. The
+/// others must not have more bits than the first.
 fn within(name: &str, arguments: &[Argument]) -> std::result::Result<ResolvedScalar, ResolveError> {
     let none = || mismatch(name, [1, 2].into_iter(), arguments);
     let [inner, outer @ ..] = arguments else { return Err(none()) };

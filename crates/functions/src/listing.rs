@@ -1,24 +1,24 @@
-//! Entries of the function list.
+//! Function list entries.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::reference::{self, Other, Shown};
 
-/// An entry of the function list.
+/// A function list entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionDoc {
-    /// Name, in `QuestDB`'s letter case.
+    /// The name, in `QuestDB`'s letter case.
     pub name: &'static str,
-    /// Family: `numeric`, `text`, `datetime`, …
+    /// The family, such as `numeric`, `text` or `datetime`.
     pub family: &'static str,
-    /// The SQL context in which it is allowed.
+    /// The SQL context in which the function is allowed.
     pub kind: FunctionKind,
-    /// Signatures such as `round(DOUBLE, INT) -> DOUBLE`.
+    /// The signatures, such as `round(DOUBLE, INT) -> DOUBLE`.
     pub signatures: Vec<String>,
-    /// Summary in one line.
+    /// One-line summary.
     pub summary: &'static str,
-    /// Whether its result may differ between executions.
+    /// Whether the function's result may differ between executions.
     pub changes: bool,
     /// An example expression for SELECT.
     pub example: &'static str,

@@ -1,4 +1,4 @@
-//! Functions about the server and the session that return fixed results.
+//! Functions that return fixed results about the server and the session.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -30,12 +30,12 @@ macro_rules! constant {
 }
 
 /// Resolves a function that the binder handles itself. The binder passes on only calls with
-/// unsupported arguments, which are rejected here.
+/// unsupported arguments, and they are rejected here.
 fn bound_elsewhere(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
     Err(mismatch(name, std::iter::once(1), arguments))
 }
 
-/// Returns the batch size in bytes for the first row of the batch, and 0 for the other rows.
+/// Returns the batch size in bytes for the first row in the batch, and 0 for all other rows.
 pub fn row_bytes(columns: Vec<Expr>) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let mut bytes = 0;
@@ -58,8 +58,8 @@ fn read_bytes(array: &ArrayRef) -> usize {
     }
 }
 
-/// Returns the position of a string in `names`, counted from `first`; null if `names` does not
-/// contain it.
+/// Returns a string's position in `names`, counted from `first`; null if `names` does not contain
+/// it.
 pub fn number_of(text: Expr, names: &[String], first: i32) -> Expr {
     let identity = format!("{first} {}", names.len());
     let numbers: HashMap<String, i32> = names.iter().cloned().zip(first..).collect();
@@ -72,7 +72,7 @@ pub fn number_of(text: Expr, names: &[String], first: i32) -> Expr {
     call(&udf, vec![text])
 }
 
-/// Returns the output of the function `touch` for this number of bytes.
+/// Returns the output of the `touch` function for this number of bytes.
 pub fn pages_text(bytes: Expr) -> Expr {
     const PAGE_BYTES: i64 = 4096;
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {

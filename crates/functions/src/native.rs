@@ -1,4 +1,4 @@
-//! Adapter through which Tidemark's kernels enter a `DataFusion` plan.
+//! Adapter for using Tidemark's kernels in a `DataFusion` plan.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
@@ -22,12 +22,12 @@ use tidemark_types::{SqlType, account};
 
 use crate::column::{Call, stopped};
 
-/// Maximum length in bytes of an expression name that is not shortened.
+/// Maximum length in bytes of an expression name before it is shortened.
 const MAX_NAME_BYTES: usize = 512;
-/// Length in bytes of the prefix that remains of a shortened name.
+/// Length in bytes of the prefix that a shortened name retains.
 const MAX_NAME_PREFIX_BYTES: usize = 64;
 
-/// Replaces a long name by its prefix and a digest, which makes the short name unique.
+/// Replaces a long name with its prefix and a digest, which keeps the shortened name unique.
 fn bounded_name(name: String) -> String {
     if name.len() <= MAX_NAME_BYTES {
         return name;
@@ -41,21 +41,21 @@ fn bounded_name(name: String) -> String {
     format!("{prefix}…{:016x}{:016x})", digest(0), digest(1))
 }
 
-/// Computes a result column with the call's number of rows.
+/// Computes a result column that has the call's number of rows.
 pub(crate) type Kernel = Arc<dyn Fn(&Call<'_>) -> Result<ArrayRef> + Send + Sync>;
 
-/// A kernel with the types it was resolved for. Two kernels are equal if their names, types and
-/// options are equal.
+/// A kernel with the types it was resolved for. Kernels are equal if their names, types and options
+/// are equal.
 pub(crate) struct Native {
     name: &'static str,
-    /// Distinguishes kernels with the same name: bound types and constants.
+    /// Distinguishes kernels with the same name by their bound types and constants.
     variant: String,
-    /// Types of the arguments, if known.
+    /// Argument types, if known.
     argument_types: Vec<SqlType>,
     returns: SqlType,
     signature: Signature,
     kernel: Kernel,
-    /// Generator of a random function, if the statement has a seed.
+    /// A random function's generator, if the statement has a seed.
     random: Option<Mutex<ChaCha8Rng>>,
     /// Whether the result never decreases as the argument increases.
     is_monotonic: bool,
@@ -96,12 +96,12 @@ impl Native {
         &self.argument_types
     }
 
-    /// Returns the type of the result.
+    /// Returns the result type.
     pub(crate) fn returns(&self) -> SqlType {
         self.returns
     }
 
-    /// Marks a kernel of one argument as monotonically non-decreasing.
+    /// Marks a one-argument kernel as monotonically non-decreasing.
     pub(crate) fn keeping_order(self) -> Self {
         Self { is_monotonic: true, ..self }
     }
@@ -130,7 +130,7 @@ impl Native {
         Arc::new(ScalarUDF::from(native))
     }
 
-    /// Returns the same kernel with random numbers from a seed.
+    /// Returns the same kernel with random numbers generated from a seed.
     pub(crate) fn seeded(&self, seed: u64) -> Self {
         let random = Some(Mutex::new(ChaCha8Rng::seed_from_u64(seed)));
         Self { variant: format!("{},{seed}", self.variant), random, ..self.copied() }
@@ -155,7 +155,7 @@ impl Native {
         }
     }
 
-    /// Replaces null results by false or 0 if the type has no nulls.
+    /// Replaces null results with false or 0 if the type has no nulls.
     fn with_values(&self, array: ArrayRef) -> Result<ArrayRef> {
         if array.null_count() == 0 || self.returns.is_nullable() {
             return Ok(array);
@@ -169,8 +169,8 @@ impl Native {
     }
 }
 
-/// Whether the expression is a call whose result length depends on a number that is not constant,
-/// such as `repeat('x', n)`.
+/// Whether the expression is a call whose result length depends on a non-constant number, such as
+/// `repeat('x', n)`.
 pub fn has_computed_length(expr: &Expr) -> bool {
     let Expr::ScalarFunction(function) = expr else { return false };
     let Some(native) = function.func.inner().downcast_ref::<Native>() else { return false };
@@ -220,7 +220,7 @@ impl ScalarUDFImpl for Native {
         Ok(self.returns.arrow_type())
     }
 
-    /// A name recursively contains the names of its arguments. Without this limit, naming a
+    /// A name recursively includes the names of its arguments. Without this limit, naming a
     /// thousand nested calls takes seconds, and names are requested repeatedly.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
@@ -233,7 +233,7 @@ impl ScalarUDFImpl for Native {
         Ok(Arc::new(Field::new(self.name, self.returns.arrow_type(), nullable)))
     }
 
-    /// The binder has already cast every argument to the type that the kernel reads.
+    /// The binder has already cast every argument to the type the kernel reads.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         Ok(types.to_vec())
     }

@@ -1,7 +1,7 @@
 //! Catalog functions for `PostgreSQL` tools.
 //!
 //! There is one schema, which every user sees. Comments, separate indexes, constraints and triggers
-//! do not exist. The binder resolves calls whose result depends on existing tables.
+//! do not exist. The binder resolves calls whose result depends on the existing tables.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -16,8 +16,8 @@ use crate::json::json_build::push_quoted;
 use crate::signature::Param::{Any, Is, Text};
 use crate::signature::{Function, Overload, Param, direct, pure};
 
-/// `PostgreSQL` settings that clients query, with their values in this database. Drivers select
-/// their catalog queries by `server_version`.
+/// `PostgreSQL` settings that clients query, with their values in this database. Drivers choose
+/// their catalog queries based on `server_version`.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", ""),
     ("bytea_output", "hex"),
@@ -145,7 +145,7 @@ fn no_sequence(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |_| None))
 }
 
-/// OID of the access method `btree`, and its capabilities.
+/// OID of the `btree` access method, and its capabilities.
 const BTREE: i32 = 403;
 const BTREE_CAN: [&str; 5] =
     ["can_order", "can_unique", "can_multi_col", "can_exclude", "can_include"];
@@ -186,7 +186,7 @@ fn narrowed(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// Formats `numeric(10,2)`, `character varying(8)`, `timestamp(3) without time zone[]`. The
-/// modifier is encoded in a type-specific way; -1 means that there is none.
+/// modifier's encoding depends on the type; -1 means there is none.
 fn narrowed_name(name: &str, modifier: Option<i64>) -> std::string::String {
     let (element, array) = name.strip_suffix("[]").map_or((name, ""), |element| (element, "[]"));
     let narrow = match (element, modifier) {
@@ -210,7 +210,7 @@ fn narrowed_name(name: &str, modifier: Option<i64>) -> std::string::String {
     format!("{}{array}", narrow.as_deref().unwrap_or(element))
 }
 
-/// Returns the position, counted from 1, of a string in `{a,b}` or `a b`.
+/// Returns the 1-based position of a string in `{a,b}` or `a b`.
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, required) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -220,7 +220,7 @@ fn position(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// Returns the item of `{a,b}` at a position, counted from 1.
+/// Returns the item of `{a,b}` at a 1-based position.
 fn item(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, positions) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
     build_text(call.rows, |row, out| {
@@ -261,7 +261,7 @@ fn elements(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(input.get(row)?.values.len()).ok()))
 }
 
-/// Returns the number of elements of an array in text form.
+/// Returns the number of elements in an array in text form.
 fn items(call: &Call<'_>) -> Result<ArrayRef> {
     let arrays = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -269,7 +269,7 @@ fn items(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// Counts the null arguments of a row, or its non-null arguments.
+/// Counts a row's null arguments, or its non-null arguments.
 fn count(call: &Call<'_>, nulls: bool) -> Result<ArrayRef> {
     let columns = (0..call.arguments.len()).map(|index| call.array(index));
     let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -300,7 +300,7 @@ fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Returns one of the numbers of a row `(x,n)`, as produced by `_pg_expandarray`.
+/// Returns one of the numbers in a row `(x,n)`, as produced by `_pg_expandarray`.
 fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
     let (rows, names) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int64Type>(call.rows, |row| {

@@ -1,5 +1,5 @@
 //! Additions to the function list: signatures of functions with special type rules, window and
-//! table functions that the binder implements, and an example of each function. A test runs the
+//! table functions that the binder implements, and an example for each function. A test runs the
 //! examples, and the documentation shows their results.
 
 /// Documentation of a function.
@@ -11,7 +11,7 @@ pub(crate) struct Shown {
     pub(crate) example: &'static str,
 }
 
-/// A function that belongs to no family.
+/// A function that does not belong to any family.
 pub(crate) struct Other {
     pub(crate) shown: Shown,
     pub(crate) summary: &'static str,
@@ -539,7 +539,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     ),
 ];
 
-/// Functions of a row's neighbours, written before OVER.
+/// Functions that read neighbouring rows, written before OVER.
 pub(crate) const WINDOWS: &[Other] = &[
     other(
         "row_number",

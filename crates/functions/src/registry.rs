@@ -1,4 +1,4 @@
-//! Function registry: every family, lookup by name, and overload resolution.
+//! Function registry: all families, lookup by name, and overload resolution.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -82,7 +82,7 @@ pub fn is_scalar(name: &str) -> bool {
 pub fn resolve_scalar(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let plain = match arguments.first().and_then(Argument::text) {
-        // Seconds since 1970 do not fit in INT, the result type of the other fields.
+        // Seconds since 1970 do not fit in INT, the result type for the other fields.
         Some(field) if plain.eq_ignore_ascii_case("extract") && field == "epoch" => "extract_epoch",
         _ => plain,
     };
@@ -138,7 +138,7 @@ pub fn resolve_aggregate(
     }
 }
 
-/// Returns the error for an unknown function name, with the most similar name as a hint.
+/// Returns the error for an unknown function name, suggesting the most similar name.
 fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
     let lower = name.to_ascii_lowercase();
     let near = DOCS
@@ -158,8 +158,8 @@ fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
     ResolveError::Unknown { name: name.into(), types: types_of(arguments), hint }
 }
 
-/// Returns the edit distance of two words. The edits are insertions, deletions, replacements and
-/// swaps of neighbours.
+/// Returns the edit distance between two words. The edits are insertions, deletions, replacements
+/// and swaps of neighbouring characters.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows: [Vec<usize>; 3] = [Vec::new(), Vec::new(), (0..=to.len()).collect()];

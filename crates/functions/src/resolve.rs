@@ -8,14 +8,14 @@ use tidemark_types::{EngineError, ErrorCode, SqlType};
 
 use crate::native::Native;
 
-/// The properties of an argument that function resolution needs.
+/// The argument properties that function resolution needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
-    /// SQL type; `Null` for the untyped NULL.
+    /// The SQL type; `Null` for the untyped NULL.
     pub sql_type: SqlType,
-    /// Its value, if the binder knows it.
+    /// The argument's value, if the binder knows it.
     pub constant: Option<ScalarValue>,
-    /// Whether its string is JSON.
+    /// Whether the argument's string is JSON.
     pub json: bool,
 }
 
@@ -85,11 +85,11 @@ impl Argument {
 /// A scalar function bound to its argument types.
 #[derive(Debug, Clone)]
 pub struct ResolvedScalar {
-    /// The function; call it with the arguments cast to `argument_types`.
+    /// The function, to be called with the arguments cast to `argument_types`.
     pub udf: Arc<ScalarUDF>,
     /// Types to cast the arguments to.
     pub argument_types: Vec<SqlType>,
-    /// The SQL type of the result.
+    /// SQL type of the result.
     pub return_type: SqlType,
     native: Arc<Native>,
 }
@@ -101,7 +101,7 @@ impl ResolvedScalar {
         Self { udf, argument_types, return_type, native }
     }
 
-    /// Returns the same function with this range of results.
+    /// Returns the same function with this result range.
     pub(crate) fn within(self, range: Option<(i64, i64)>) -> Self {
         Self::new(self.native.within(range), self.argument_types, self.return_type)
     }
@@ -122,11 +122,11 @@ impl ResolvedScalar {
 /// An aggregate function bound to its argument types.
 #[derive(Debug, Clone)]
 pub struct ResolvedAggregate {
-    /// The function; call it with the arguments cast to `argument_types`.
+    /// The aggregate function, to be called with the arguments cast to `argument_types`.
     pub udaf: Arc<AggregateUDF>,
     /// Types to cast the arguments to.
     pub argument_types: Vec<SqlType>,
-    /// The SQL type of the result.
+    /// SQL type of the result.
     pub return_type: SqlType,
     /// Whether the result depends on row order. If so, the call needs an ORDER BY on the designated
     /// timestamp, unless the input is known to arrive in that order in a single partition.
@@ -147,14 +147,14 @@ pub struct ResolvedOperator {
     pub left_type: SqlType,
     /// Type to cast the right operand to.
     pub right_type: SqlType,
-    /// The SQL type of the result.
+    /// SQL type of the result.
     pub return_type: SqlType,
     /// Builds the expression from the two cast operands.
     pub build: BuildOperator,
 }
 
-/// The reason why a call or a cast cannot be bound. `message` uses `QuestDB`'s wording, and the
-/// binder adds the position.
+/// The reason a call or cast cannot be bound. `message` uses `QuestDB`'s wording, and the binder
+/// adds the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub enum ResolveError {
@@ -162,7 +162,7 @@ pub enum ResolveError {
     Unknown {
         /// Name as written.
         name: String,
-        /// Types of the arguments.
+        /// Argument types.
         types: Vec<SqlType>,
         /// A suggested alternative, appended to `QuestDB`'s message.
         hint: Option<String>,

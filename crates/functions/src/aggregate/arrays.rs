@@ -1,4 +1,4 @@
-//! Aggregates that return arrays. They collect values in order, or combine arrays element by
+//! Aggregates that return arrays. They collect values in order or combine arrays element by
 //! element.
 
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn by_position(name: &str, dimensions: u8) -> ResolvedAggregate {
     super::shape::unordered(udaf, vec![returns], returns)
 }
 
-/// An owned array: its shape and its elements.
+/// An owned array, as its shape and elements.
 type Owned = (Vec<i32>, Vec<f64>);
 
 fn arrays_of(column: &ArrayRef) -> Result<DoubleArrays<'_>> {
@@ -95,9 +95,9 @@ fn scalar(dimensions: u8, array: Option<&Owned>) -> Result<ScalarValue> {
 
 #[derive(Debug)]
 struct Gathered {
-    /// Whether the rows are numbers instead of arrays. Null numbers become elements.
+    /// Whether the rows are numbers rather than arrays. Null numbers become elements.
     scalars: bool,
-    /// Whether the numbers are deduplicated and sorted, null last.
+    /// Whether the numbers are deduplicated and sorted, with nulls last.
     distinct: bool,
     values: Vec<f64>,
 }
@@ -150,9 +150,9 @@ struct ByPosition {
     dimensions: u8,
     combine: Combine,
     is_mean: bool,
-    /// The element-by-element combination of all arrays read so far.
+    /// The element-wise combination of all arrays read so far.
     values: Option<Owned>,
-    /// Number of values at each position; maintained only for a mean.
+    /// Number of values at each position; used only for means.
     counts: Option<Owned>,
 }
 
@@ -162,7 +162,7 @@ impl std::fmt::Debug for ByPosition {
     }
 }
 
-/// Combines one more array into the accumulated array.
+/// Combines another array into the accumulated array.
 fn take_in(into: &mut Option<Owned>, array: DoubleArray<'_>, combine: Combine) -> Result<()> {
     *into = Some(match into.as_ref() {
         None => (array.shape.to_vec(), array.values.to_vec()),

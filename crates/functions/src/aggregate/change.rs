@@ -12,7 +12,7 @@ use super::fold::{Fold, udaf};
 use super::shape::{ordered, reads_as_double};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate};
 
-/// Returns the aggregate with this name, which reads a value and its time.
+/// Returns the aggregate with this name that reads a value and its time.
 pub(super) fn find(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [value, time] = types else { return None };
     if !reads_as_double(*value) {
@@ -60,7 +60,7 @@ pub(super) fn time_weight(
     }))
 }
 
-/// Returns the aggregate for time columns of this type.
+/// Returns the aggregate for this type of time column.
 fn for_type<const ANSWER: u8>(name: &'static str, time: SqlType) -> Option<Arc<AggregateUDF>> {
     let variant = time.name();
     match time {
@@ -84,14 +84,14 @@ enum Answer {
     Growth,
     /// The growth per second.
     Rate,
-    /// Trapezoidal area, in value times seconds.
+    /// The trapezoidal area, in value × seconds.
     Area,
     /// The area divided by the elapsed time.
     Mean,
 }
 
-/// Accumulates rows in time order and remembers the first and the last. `SECOND` is the number of
-/// time units in a second.
+/// Accumulates rows in time order and remembers the first and last row. `SECOND` is the number of
+/// time units per second.
 #[derive(Debug, Default, Clone)]
 struct Change<const ANSWER: u8, const SECOND: u32> {
     count: f64,

@@ -13,12 +13,12 @@ use crate::column::invalid;
 use crate::number::decimal::{MAX_PRECISION, Rounding, build_decimals, divide, wide};
 use crate::resolve::{Argument, ResolvedAggregate};
 
-/// Resolves `sum(decimal)` and `avg(decimal [, places])`; `None` for other names and arguments.
+/// Resolves `sum(decimal)` and `avg(decimal [, places])`; `None` for other names or arguments.
 pub(super) fn resolve(name: &str, arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let from = arguments.first()?.sql_type;
     let SqlType::Decimal(precision, scale) = from else { return None };
     let returns = match (name, arguments) {
-        // Chosen such that the sum fits for the largest possible number of rows.
+        // Chosen so that the sum fits even for the largest possible number of rows.
         ("sum", [_]) => {
             let extra_digits = match precision {
                 0..=9 => 18,

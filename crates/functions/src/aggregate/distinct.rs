@@ -1,5 +1,5 @@
-//! Distinct strings of many groups, stored in one hash table for all groups. `DataFusion` allocates
-//! 33 KB per group, so a batch of a few thousand groups exceeded the memory limit of a query.
+//! Distinct strings for many groups, stored in a single hash table. `DataFusion` allocates 33 KB
+//! per group, so a batch of a few thousand groups exceeded the query memory limit.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tidemark_types::account;
 use super::native::is_selected;
 use crate::column::stopped;
 
-/// Builds `count(DISTINCT text)`. It uses `DataFusion`'s accumulator for a single group, and this
+/// Builds `count(DISTINCT text)`. It uses `DataFusion`'s accumulator for a single group and this
 /// module's accumulator for many groups.
 pub(super) fn count_texts() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(CountTexts { count: count_udaf() }))
@@ -82,15 +82,15 @@ impl AggregateUDFImpl for CountTexts {
     }
 }
 
-/// Size of a block of strings in bytes; a longer string gets its own block.
+/// Size of a string block in bytes; a longer string gets its own block.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Number of rows between two checks of the query's deadline and cancellation.
+/// Number of rows between checks of the query's deadline and cancellation.
 const ROWS_BETWEEN_CHECKS: usize = 1024;
 
 /// A distinct string in a group.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// Hash of the string only, without the group.
+    /// Hash of the string alone, without the group.
     hash: u64,
     group: usize,
     block: u32,
@@ -99,7 +99,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns the hash that decides the entry's slot in the table.
+    /// Returns the hash that determines the entry's slot in the table.
     fn slot_hash(&self) -> u64 {
         slot_hash_of(self.hash, self.group)
     }
@@ -132,7 +132,8 @@ impl DistinctTexts {
             return Ok(());
         }
         if self.found.len() == self.found.capacity() {
-            // The table doubles, and the old one stays allocated until it is copied.
+            // The table doubles in size, and the old table stays allocated until it has been
+            // copied.
             account::check_allocation(2 * self.found.allocation_size()).map_err(stopped)?;
         }
         let (block, start) = self.store(text)?;

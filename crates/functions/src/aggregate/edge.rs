@@ -1,5 +1,5 @@
-//! Aggregates that return the value of one particular row: the first row, the last row, or the row
-//! with an extreme key.
+//! Aggregates that return the value from one particular row: the first row, the last row, or the
+//! row with an extreme key.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// Returns the row that determines the result within this batch.
+    /// Returns the row that determines the result for this batch.
     fn row_of(&self, values: &ArrayRef) -> Option<usize> {
         let mut rows = 0..values.len();
         let counts = |row: &usize| !self.skips_nulls || values.is_valid(*row);

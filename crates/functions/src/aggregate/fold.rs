@@ -13,9 +13,9 @@ use tidemark_types::SqlType;
 
 use super::native::{NativeAggregate, is_selected};
 
-/// State of an aggregate over numbers, updated row by row. The caller skips rows with a null.
+/// State of a numeric aggregate, updated row by row. The caller skips rows that contain a null.
 pub(crate) trait Fold: Default + Clone + Debug + Send + Sync + 'static {
-    /// Number of columns that the aggregate reads.
+    /// Number of columns the aggregate reads.
     const COLUMNS: usize;
     /// Number of values in the state.
     const STATE: usize;
@@ -24,15 +24,15 @@ pub(crate) trait Fold: Default + Clone + Debug + Send + Sync + 'static {
     fn add(&mut self, row: &[f64]);
     /// Merges another state of the same aggregate.
     fn merge(&mut self, other: &Self);
-    /// Returns the state as numbers.
+    /// Returns the state as an array of numbers.
     fn to_state(&self) -> Vec<f64>;
     /// Restores a state from its numbers.
     fn from_state(state: &[f64]) -> Self;
-    /// Returns the result; a value that is not finite becomes null.
+    /// Returns the result; a non-finite value becomes null.
     fn finish(&self) -> Option<f64>;
 }
 
-/// Builds the aggregate of a fold. `variant` names its argument types.
+/// Builds the aggregate for a fold. `variant` names its argument types.
 pub(crate) fn udaf<F: Fold>(
     name: &'static str,
     variant: &str,
@@ -98,7 +98,7 @@ fn columns(values: &[ArrayRef], count: usize) -> Result<Vec<Float64Array>> {
     values.iter().take(count).map(column).collect()
 }
 
-/// Calls `visit` with each row that has no null.
+/// Calls `visit` with each row that contains no null.
 fn for_each_row(columns: &[Float64Array], mut visit: impl FnMut(usize, &[f64])) {
     let rows = columns.first().map_or(0, Array::len);
     let mut row = [0.0; 3];
@@ -275,8 +275,8 @@ impl Fold for Average {
     }
 }
 
-/// A sum that also accumulates its rounding error. Neumaier's variant also corrects the error for
-/// terms that are larger than the sum.
+/// A sum that also accumulates its rounding error. Neumaier's variant also corrects the error when
+/// a term is larger than the sum.
 #[derive(Debug, Default, Clone)]
 struct Compensated<const NEUMAIER: bool> {
     count: f64,

@@ -16,13 +16,13 @@ use super::native::{NativeAggregate, is_selected};
 enum Reading {
     /// The sum; null if there are no values, or if the wrapped sum equals LONG's null.
     Sum,
-    /// Whether at least one value exists and all values are true.
+    /// True if there is at least one value and all values are true.
     All,
-    /// Whether at least one value is true.
+    /// True if at least one value is true.
     Any,
 }
 
-/// Builds `sum` of integers, which returns LONG.
+/// Builds the integer `sum`, which returns LONG.
 pub(super) fn sum(argument: SqlType) -> Arc<AggregateUDF> {
     udaf("sum", &argument.name(), SqlType::Long, Reading::Sum)
 }

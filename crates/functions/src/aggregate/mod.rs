@@ -38,7 +38,7 @@ use self::shape::{is_number, ordered, reads_as_double, unordered};
 use crate::listing::{FunctionDoc, FunctionKind, shown_of};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
-/// Every aggregate with its signature and a summary.
+/// All aggregates, each with its signature and a summary.
 pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("any_value", "(any)", "any non-null value"),
     (
@@ -149,7 +149,7 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("weighted_stddev_rel", "(value, weight)", "alias of weighted_stddev"),
 ];
 
-/// Returns the entries of the aggregates in the function list.
+/// Returns the function list entries for the aggregates.
 pub(crate) fn docs() -> Vec<FunctionDoc> {
     let doc = |(name, signature, summary): &(&'static str, &str, &'static str)| FunctionDoc {
         name,
@@ -163,15 +163,15 @@ pub(crate) fn docs() -> Vec<FunctionDoc> {
     AGGREGATES.iter().map(doc).collect()
 }
 
-/// Whether a function of this name is an aggregate, ignoring case.
+/// Whether the name, ignoring case, is an aggregate function.
 #[must_use]
 pub fn is_aggregate(name: &str) -> bool {
     is_aggregate_call(name, 0)
 }
 
-/// Whether a call with this many arguments is an aggregate. `array_elem_sum(a)` is an aggregate,
-/// because it adds up the arrays of all rows. `array_elem_sum(a, b)` is not, because it adds up the
-/// arguments of one row.
+/// Whether a call with this many arguments is an aggregate. `array_elem_sum(a)` is an aggregate
+/// because it adds up the arrays in all rows. `array_elem_sum(a, b)` is not, because it adds up the
+/// arguments within one row.
 #[must_use]
 pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
     let name = without_schema(name);
@@ -190,7 +190,7 @@ pub fn without_schema(name: &str) -> &str {
     }
 }
 
-/// Whether an aggregate also reads the time of each row. This is derived from its signature.
+/// Whether an aggregate also reads each row's time. This is derived from its signature.
 #[must_use]
 pub fn reads_time(name: &str) -> bool {
     AGGREGATES.iter().any(|(known, signature, _)| {
@@ -245,8 +245,8 @@ pub(crate) fn resolve(
     found.ok_or_else(|| ResolveError::NoOverload { name: name.to_owned(), types: types.clone() })
 }
 
-/// Resolves an aggregate with DISTINCT; `None` if duplicates do not change the result or the
-/// aggregate removes duplicates itself.
+/// Resolves a DISTINCT aggregate; `None` if duplicates do not affect the result or the aggregate
+/// removes them itself.
 fn of_distinct(
     name: &str,
     arguments: &[Argument],
@@ -299,7 +299,7 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
         [] if !distinct => unordered(count_udaf(), Vec::new(), SqlType::Long),
         [SqlType::Boolean] => return None,
         [only] => {
-            // To count distinct keys, each string must have exactly one key. The values of one
+            // To count distinct keys, each string must have exactly one key. Values within one
             // dictionary are distinct, but a computed symbol may arrive with several dictionaries.
             // Distinct symbols are therefore counted as strings.
             let is_text = matches!(only, SqlType::Null) || (distinct && *only == SqlType::Symbol);
@@ -313,8 +313,8 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(ResolvedAggregate { distinct, ..resolved })
 }
 
-/// Returns the types of all arguments except the precision, after checking that the precision is a
-/// constant from 4 to 18.
+/// Checks that the precision is a constant from 4 to 18 and returns the types of all other
+/// arguments.
 fn approximate(arguments: &[Argument]) -> Result<Vec<SqlType>, ResolveError> {
     let mut types = types_of(arguments);
     let [_, precision] = arguments else { return Ok(types) };
@@ -382,7 +382,7 @@ fn argument_of_extreme(name: &str, types: &[SqlType]) -> Option<ResolvedAggregat
     Some(unordered(edge::argument_of_extreme(name, value, key), vec![value, key], value))
 }
 
-/// Returns the given type, or STRING for the untyped NULL.
+/// Returns the given type, or STRING for an untyped NULL.
 fn concrete(sql_type: SqlType) -> SqlType {
     if sql_type == SqlType::Null { SqlType::String } else { sql_type }
 }
@@ -449,7 +449,7 @@ fn text(name: &str, arguments: &[Argument]) -> Result<Option<ResolvedAggregate>,
     Ok(Some(ordered(udaf, vec![returns, SqlType::Varchar], returns)))
 }
 
-/// Resolves functions of one or two columns that are read as DOUBLE.
+/// Resolves functions that read one or two columns as DOUBLE.
 fn numeric(
     lower: &str,
     name: &str,

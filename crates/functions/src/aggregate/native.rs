@@ -1,4 +1,4 @@
-//! Adapter through which Tidemark's aggregates enter a `DataFusion` plan.
+//! Adapter for using Tidemark's aggregates in a `DataFusion` plan.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use tidemark_types::{SqlType, account};
 
 use crate::column::stopped;
 
-/// Creates the state of one group.
+/// Creates the state for one group.
 pub(crate) type MakeOne = Arc<dyn Fn() -> Box<dyn Accumulator> + Send + Sync>;
-/// Creates the states of many groups.
+/// Creates the states for many groups.
 pub(crate) type MakeMany = Arc<dyn Fn() -> Box<dyn GroupsAccumulator> + Send + Sync>;
 
-/// An aggregate with the types and constants it was resolved for.
+/// An aggregate together with the types and constants it was resolved for.
 pub(crate) struct NativeAggregate {
-    /// Name by which the operators recognise the aggregate.
+    /// The name that operators recognise the aggregate by.
     pub(crate) name: &'static str,
-    /// Types and constants. Distinguishes aggregates with the same name.
+    /// Types and constants, which distinguish aggregates with the same name.
     pub(crate) variant: String,
     pub(crate) returns: SqlType,
     /// Arrow types of the intermediate state.
     pub(crate) state: Vec<DataType>,
     pub(crate) one: MakeOne,
-    /// Creates the states of many groups; `None` where only [`NativeAggregate::one`] exists.
+    /// Creates the states for many groups; `None` if only [`NativeAggregate::one`] exists.
     pub(crate) many: Option<MakeMany>,
 }
 
@@ -88,7 +88,7 @@ impl AggregateUDFImpl for Wrapped {
         Ok(self.inner.returns.arrow_type())
     }
 
-    /// The binder has already cast every argument to the type that the aggregate reads.
+    /// The binder has already cast every argument to the type the aggregate reads.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         Ok(types.to_vec())
     }
@@ -97,7 +97,7 @@ impl AggregateUDFImpl for Wrapped {
         Ok(Box::new(Checked((self.inner.one)())))
     }
 
-    /// Used for window frames whose start moves, so that rows leave the frame.
+    /// Used for window frames with a moving start, where rows leave the frame.
     fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(Replayed { one: Arc::clone(&self.inner.one), columns: Vec::new() }))
     }
@@ -155,8 +155,8 @@ impl Accumulator for Checked {
     }
 }
 
-/// The rows of a window frame, aggregated again for each result because a state cannot retract
-/// rows.
+/// The rows in a window frame. They are aggregated again for each result because a state cannot
+/// retract rows.
 struct Replayed {
     one: MakeOne,
     columns: Vec<ArrayRef>,

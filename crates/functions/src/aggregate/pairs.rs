@@ -8,7 +8,7 @@ use tidemark_types::SqlType;
 use super::fold::{Fold, udaf};
 use crate::resolve::ResolvedAggregate;
 
-/// Returns the aggregate with this name, which reads two numeric columns.
+/// Returns the aggregate with this name that reads two numeric columns.
 pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
     macro_rules! joint {
         ($name:literal, $shape:ident) => {
@@ -134,7 +134,7 @@ enum Weighting {
     Frequency,
 }
 
-/// Weighted mean and spread of `(value, weight)`; rows of weight 0 are skipped.
+/// Weighted mean and spread of `(value, weight)`; rows with weight 0 are skipped.
 #[derive(Debug, Default, Clone)]
 struct Weighted<const SHAPE: u8> {
     count: f64,
@@ -206,7 +206,7 @@ impl<const SHAPE: u8> Fold for Weighted<SHAPE> {
     }
 }
 
-/// A step function over time: each price is valid until the next row.
+/// A step function over time: each price holds until the next row.
 #[derive(Debug, Default, Clone)]
 struct TimeWeighted {
     count: f64,

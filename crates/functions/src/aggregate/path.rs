@@ -28,7 +28,7 @@ pub(super) fn length(types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(super::shape::ordered(udaf, types, SqlType::Double))
 }
 
-/// The path through consecutive points on a sphere.
+/// A path through consecutive points on a sphere.
 #[derive(Debug, Default, Clone)]
 struct Path {
     count: f64,
@@ -106,7 +106,7 @@ pub(super) fn is_ordered(types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(super::shape::ordered(udaf, vec![*only], SqlType::Boolean))
 }
 
-/// Whether the values are ascending, and the first and last of them.
+/// Whether the values are ascending, along with the first and last value.
 #[derive(Debug, Default)]
 struct Ascent {
     broken: bool,
@@ -120,7 +120,7 @@ impl Ascent {
     }
 }
 
-/// Converts values to integers with the same order.
+/// Converts values to integers that sort in the same order.
 fn keys(values: &ArrayRef) -> Result<Int64Array> {
     if !values.data_type().is_floating() {
         return Ok(cast(values, &DataType::Int64)?.as_primitive::<Int64Type>().clone());

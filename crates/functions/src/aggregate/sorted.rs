@@ -13,12 +13,12 @@ use tidemark_types::{SqlType, account};
 use super::native::NativeAggregate;
 use crate::column::stopped;
 
-/// Maps the number of values to the rank of the value to return, counted from 0; `None` if no value
-/// is returned.
+/// Maps the number of values to the 0-based rank of the value to return; `None` if no value is
+/// returned.
 pub(super) type Choose = Arc<dyn Fn(usize) -> Option<usize> + Send + Sync>;
 
 /// Builds the aggregate that returns the value whose rank `choose` selects. `variant` identifies
-/// the aggregate's constants. Returns `None` for a type without an order.
+/// the aggregate's constants. Returns `None` for unordered types.
 pub(super) fn chosen(of: SqlType, variant: &str, choose: Choose) -> Option<Arc<AggregateUDF>> {
     let data_type = of.arrow_type();
     let has_order = data_type.is_primitive()
@@ -76,7 +76,8 @@ impl Accumulator for Sorted {
         account::check().map_err(stopped)?;
         let mut there = arrow::compute::filter(&values[0], &is_not_null(&values[0])?)?;
         if let Some(texts) = there.as_string_view_opt() {
-            // Copies only this group's strings instead of keeping the buffers of the whole batch.
+            // Copies only this group's strings rather than keeping the buffers of the whole batch
+            // alive.
             there = Arc::new(texts.gc());
         }
         if !there.is_empty() {
@@ -116,13 +117,13 @@ impl Accumulator for Sorted {
     }
 }
 
-/// Number of comparisons between two checks of the query's deadline and cancellation.
+/// Number of comparisons between checks of the query's deadline and cancellation.
 const COMPARISONS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// Returns the row whose value has this rank, counted from 0.
+/// Returns the row whose value has this 0-based rank.
 ///
 /// Arrow's sort cannot be cancelled, so this quickselect checks the deadline as it runs. Its pivots
-/// are pseudo-random, so it takes linear time on average, regardless of the row order.
+/// are pseudo-random, so it takes linear time on average regardless of the row order.
 fn row_of_rank(values: &ArrayRef, rank: usize) -> Result<usize> {
     account::check_allocation(values.len() * size_of::<u32>()).map_err(stopped)?;
     let compare = make_comparator(values, values, SortOptions::default())?;

@@ -1,4 +1,4 @@
-//! Compares each aggregate with its mathematical definition, for rows in one batch and in two.
+//! Compares each aggregate with its mathematical definition, with the rows in one batch and in two.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ fn resolve(name: &str, types: &[SqlType]) -> ResolvedAggregate {
     resolve_aggregate(name, false, &arguments).unwrap()
 }
 
-/// Aggregates the rows in one batch, and again in two batches that are split at `cut` and whose
-/// states are merged.
+/// Aggregates the rows in one batch, then again in two batches that are split at `cut`, merging
+/// their states.
 fn run(resolved: &ResolvedAggregate, columns: &[ArrayRef], cut: usize) -> [ScalarValue; 2] {
     use arrow::datatypes::{Field, Schema};
     let schema = Schema::empty();

@@ -91,7 +91,7 @@ impl Accumulator for Joined {
     }
 }
 
-/// Concatenates each distinct string once, in the order of first occurrence.
+/// Concatenates the distinct strings in order of first occurrence.
 #[derive(Debug)]
 struct JoinedOnce {
     separator: String,
@@ -132,7 +132,7 @@ impl Accumulator for JoinedOnce {
     }
 }
 
-/// Builds `array_agg` for strings. The result has the form of a catalog array: `{a,b,NULL}`.
+/// Builds `array_agg` for strings. The result has the form of a catalog array, `{a,b,NULL}`.
 pub(super) fn listed() -> Arc<AggregateUDF> {
     NativeAggregate {
         name: "array_agg",
@@ -166,7 +166,7 @@ struct ListedOnce {
 }
 
 impl ListedOnce {
-    /// Approximate overhead of a string in bytes, in addition to its content.
+    /// Approximate overhead per string in bytes, excluding its content.
     const ENTRY_BYTES: usize = 48;
 
     fn nulls(&self) -> impl Iterator<Item = Option<&str>> {

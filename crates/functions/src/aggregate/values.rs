@@ -38,8 +38,8 @@ fn collected(
     .udaf()
 }
 
-/// Returns the argument types: DOUBLE for the first argument, and for each constant its own type,
-/// or DOUBLE if it is untyped.
+/// Returns the argument types. The first argument is a DOUBLE; each constant has its own type, or
+/// DOUBLE if it is untyped.
 fn value_and_constants(arguments: &[Argument]) -> Vec<SqlType> {
     let mut types = types_of(arguments);
     types[0] = SqlType::Double;
@@ -98,7 +98,7 @@ pub(super) fn percentile(
 }
 
 /// Resolves `percentile_disc(x, p [, true])`. With `true`, the rank is counted from the greatest
-/// value. Numbers are read as DOUBLE, other types unchanged.
+/// value. Numbers are read as DOUBLE; other types are unchanged.
 fn discrete(fraction: f64, arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let is_from_top = match arguments.get(2) {
         None => false,
@@ -126,7 +126,7 @@ fn discrete(fraction: f64, arguments: &[Argument]) -> Option<ResolvedAggregate> 
     Some(super::shape::unordered(sorted::chosen(returns, &variant, choose)?, types, returns))
 }
 
-/// Returns the rank, from 0, of the smallest value at or above the given fraction of all values.
+/// Returns the 0-based rank of the smallest value at or above the given fraction of all values.
 /// With `is_from_top`, the fraction is counted from the greatest value.
 fn rank(count: usize, fraction: f64, is_from_top: bool) -> Option<usize> {
     let last = count.checked_sub(1)?;
@@ -138,7 +138,7 @@ fn double(value: Option<f64>) -> Result<ScalarValue> {
     Ok(ScalarValue::Float64(value))
 }
 
-/// Returns the value with rank `index`, counted from 0.
+/// Returns the value with the 0-based rank `index`.
 fn ranked(values: &mut [f64], index: usize) -> f64 {
     *values.select_nth_unstable_by(index, f64::total_cmp).1
 }
@@ -148,7 +148,7 @@ fn nearest_rank(values: &mut [f64], fraction: f64) -> Option<f64> {
     rank(values.len(), fraction, false).map(|rank| ranked(values, rank))
 }
 
-/// Returns the percentile at `fraction`, linearly interpolated between two neighbouring values.
+/// Returns the percentile at `fraction`, linearly interpolated between the two neighbouring values.
 fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     let position = fraction * last as f64;
@@ -158,13 +158,13 @@ fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
     if share <= 0.0 || index == last {
         return Some(low);
     }
-    // After the selection, all greater values follow the index.
+    // After the selection, all greater values come after the index.
     let high = values[index + 1..].iter().copied().fold(f64::INFINITY, f64::min);
     Some(low + (high - low) * share)
 }
 
-/// Returns the result from a histogram with this number of significant digits: the greatest value
-/// of the bucket that contains the rank.
+/// Returns the result from a histogram with this number of significant digits. It is the greatest
+/// value in the bucket that contains the rank.
 ///
 /// Buckets divide each power of two into equal intervals. The powers start at 1 for whole numbers,
 /// otherwise at the smallest positive value.
@@ -249,7 +249,7 @@ fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String
     heights.iter().map(block).collect()
 }
 
-/// Selects the mode among several equally frequent values.
+/// How a tie between equally frequent values is resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tie {
     FirstFound,
@@ -316,7 +316,7 @@ impl Accumulator for Collected {
     }
 }
 
-/// Number of rows between two checks of the query's deadline and cancellation.
+/// Number of rows between checks of the query's deadline and cancellation.
 const ROWS_BETWEEN_CHECKS: usize = 256;
 
 #[derive(Debug)]
@@ -360,7 +360,7 @@ impl Accumulator for Mode {
         self.counts.capacity() * size_of::<(ScalarValue, (u64, usize))>()
     }
 
-    /// Returns each value as often as it occurs, in the order of first appearance.
+    /// Returns each value as often as it occurs, in order of first appearance.
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let mut tallies: Vec<_> = self.counts.drain().collect();
         tallies.sort_by_key(|(_, (_, order))| *order);

@@ -1,7 +1,7 @@
-//! Functions of DOUBLE[]. The result for a null array is null.
+//! DOUBLE[] functions. A null array yields null.
 //!
 //! Kernels represent a null element as NaN; the function table states how each function treats it.
-//! Shapes that must agree are checked during binding if both are constants.
+//! Shapes that must match are checked during binding if both arrays are constants.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::signature::{
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Reduces each array of the first argument to a number.
+/// Reduces each array in the first argument to a number.
 fn fold(call: &Call<'_>, number: impl Fn(&[f64]) -> Option<f64>) -> Result<ArrayRef> {
     let input = Arrays::of(call, 0)?;
     Ok(build::<Float64Type>(call.rows, |row| number(input.get(row)?.values)))
@@ -36,7 +36,7 @@ fn present(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
     values.iter().copied().filter(|value| !value.is_nan())
 }
 
-/// Returns Neumaier's sum and the number of non-null elements.
+/// Returns the Neumaier sum and the number of non-null elements.
 fn sum_and_count(values: impl Iterator<Item = f64>) -> (f64, usize) {
     let (mut sum, mut lost, mut count) = (0.0_f64, 0.0, 0);
     for value in values {
@@ -53,14 +53,15 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Returns the standard deviation. `lost` is subtracted from the count; it is 1 for a sample.
+/// Returns the standard deviation. `lost` is subtracted from the count; it is 1 for a sample
+/// standard deviation.
 fn deviation(values: &[f64], lost: usize) -> Option<f64> {
     let mean = average(present(values))?;
     let (squares, count) = sum_and_count(present(values).map(|value| (value - mean).powi(2)));
     (count > lost).then(|| (squares / (count - lost) as f64).sqrt())
 }
 
-/// Applies `change` to every innermost row of the first argument.
+/// Applies `change` to every innermost row of the arrays in the first argument.
 fn map_rows(call: &Call<'_>, change: impl Fn(&mut [f64])) -> Result<ArrayRef> {
     map_arrays(call, |array| {
         let mut values = array.values.to_vec();
@@ -151,7 +152,7 @@ fn flat(call: &Call<'_>, change: impl Fn(&[f64]) -> Vec<f64>) -> Result<ArrayRef
     })
 }
 
-/// Returns the cumulative sums; null before the first non-null element.
+/// Returns the running sums, which are null before the first non-null element.
 fn running_sums(values: &[f64]) -> Vec<f64> {
     let sums = values.iter().scan(f64::NAN, |sum, &value| {
         *sum = match (sum.is_nan(), value.is_nan()) {
@@ -261,13 +262,13 @@ fn insertion_point(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// Whether `||` builds an array from operands of these types. At least one operand must be an
-/// array, and the others arrays, elements or null.
+/// array; the others may be arrays, elements or null.
 #[must_use]
 pub fn joins_arrays(types: impl Iterator<Item = SqlType> + Clone) -> bool {
     joined_dimensions(types).is_some()
 }
 
-/// Returns the number of dimensions of concatenated arrays. Some operands may have one dimension
+/// Returns the number of dimensions of the concatenated array. Operands may have one dimension
 /// less.
 fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option<u8> {
     let dimensions = |of: SqlType| match of {
@@ -352,7 +353,7 @@ fn joined(call: &Call<'_>, types: &[SqlType], dimensions: u8) -> Result<ArrayRef
 /// Combines the values at one position of several arrays into one value.
 pub(crate) type Combine = fn(&[f64]) -> Option<f64>;
 
-/// Resolves `array_elem_…` with several arguments, which it combines row by row.
+/// Resolves `array_elem_…` with several arguments, which are combined row by row.
 fn by_position(name: &'static str, arguments: &[Argument], combine: Combine) -> Resolved {
     let array = arguments.iter().find_map(|argument| argument.sql_type.dimensions());
     let fits = |argument: &Argument| {
@@ -398,8 +399,8 @@ fn mean(values: &[f64]) -> Option<f64> {
     average(present(values))
 }
 
-/// Returns the average price per unit when an order for `target` units is filled from levels of
-/// size and price.
+/// Returns the average price per unit when an order for `target` units is filled from levels given
+/// as (size, price).
 fn level_two_price(target: f64, levels: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let (mut left, mut cost) = (target, 0.0);
     for (size, price) in levels {

@@ -1,5 +1,4 @@
-//! Access to array elements by position: selectors, transposition and element-by-element
-//! combination.
+//! Access to array elements by position: selectors, transposition and element-wise combination.
 
 use std::sync::Arc;
 
@@ -19,16 +18,16 @@ use crate::signature::resolved;
 /// The selector between `[` and `]` for one dimension. Its bounds are passed as separate arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selector {
-    /// `i` has one argument.
+    /// `i`, which has one argument.
     Item,
-    /// `lo:` has one argument.
+    /// `lo:`, which has one argument.
     From,
-    /// `lo:hi` has two arguments.
+    /// `lo:hi`, which has two arguments.
     Range,
 }
 
-/// Binds `array[selectors]`. `arguments` contains the array and then the selectors' values in
-/// order. Positions count from 1, negative positions from the end.
+/// Binds `array[selectors]`. `arguments` contains the array, then the selectors' values in order.
+/// Positions are counted from 1; negative positions are counted from the end.
 pub fn resolve_index(
     selectors: &[Selector],
     arguments: &[Argument],
@@ -62,7 +61,7 @@ pub fn resolve_index(
     types[0] = array;
     let positions: Vec<Selector> = selectors.clone();
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| select(call, &positions, left));
-    // The kernel's identity includes the selectors, in the same way as the types.
+    // The kernel's identity includes the selectors as well as the types.
     let shape = Argument::constant(
         SqlType::String,
         datafusion::common::ScalarValue::Utf8View(Some(format!("{selectors:?}"))),
@@ -71,7 +70,7 @@ pub fn resolve_index(
     Ok(resolved(name, Volatility::Immutable, types, returns, &identity, kernel))
 }
 
-/// The selected range of one dimension.
+/// The range selected in one dimension.
 #[derive(Debug, Clone, Copy)]
 struct DimensionRange {
     first: usize,
@@ -101,7 +100,7 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
                 let (shape, values) = pick(array, &ranges);
                 out.push(&shape, values).map_err(failed)
             }
-            // For a sub-array, a position out of range results in an empty array.
+            // For a subarray, an out-of-range position results in an empty array.
             Some((_, None)) => {
                 out.push(&vec![0; usize::from(left)], std::iter::empty()).map_err(failed)
             }
@@ -113,8 +112,8 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
     })
 }
 
-/// Returns the selected range in each dimension. Returns `None` if a position is null, and
-/// `Some(None)` if a position is out of range.
+/// Returns the range selected in each dimension, `None` if a position is null, or `Some(None)` if a
+/// position is out of range.
 #[expect(clippy::option_option, reason = "null and out of range differ for sub-arrays")]
 fn selected_ranges(
     shape: &[i32],
@@ -127,7 +126,7 @@ fn selected_ranges(
     let mut inside = true;
     for (dimension, &length) in shape.iter().enumerate() {
         let length = i64::from(length);
-        // Positions count from 1; negative positions count from the end.
+        // Positions are counted from 1; negative positions are counted from the end.
         let mut position = || {
             let position = positions.next()?.get(row)?;
             Some(if position < 0 {
@@ -183,13 +182,13 @@ fn pick_into(shape: &[i32], values: &[f64], ranges: &[DimensionRange], out: &mut
     }
 }
 
-/// Returns the array with its dimensions in reverse order.
+/// Returns the array with its dimensions reversed.
 pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
     let shape: Vec<i32> = array.shape.iter().rev().copied().collect();
     let mut strides: Vec<usize> = Vec::with_capacity(shape.len());
     let mut step = 1;
-    // Strides of the source array, innermost dimension first. The innermost dimension becomes the
-    // outermost dimension of the result.
+    // Strides of the source array, innermost dimension first. The source's innermost dimension
+    // becomes the result's outermost.
     for &length in array.shape.iter().rev() {
         strides.push(step);
         step *= length as usize;
@@ -206,8 +205,8 @@ pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
     (shape, values)
 }
 
-/// Combines the values of several arrays at each position. Each dimension of the result has the
-/// greatest length among the inputs.
+/// Combines the values of several arrays at each position. Each dimension is as long as the longest
+/// input in that dimension.
 pub(crate) fn combined(
     arrays: &[DoubleArray<'_>],
     combine: impl Fn(&[f64]) -> Option<f64>,

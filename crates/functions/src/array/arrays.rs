@@ -1,5 +1,5 @@
-//! Reads and builds DOUBLE[] values in kernels, literals and operators. Shapes that must agree are
-//! checked during binding if both are constants.
+//! Reads and builds DOUBLE[] values in kernels, literals and operators. Shapes that must match are
+//! checked during binding if both arrays are constants.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Arrays {
         }
     }
 
-    /// Returns the number of dimensions of every array.
+    /// Returns the number of dimensions, which is the same for every array.
     pub(crate) fn dimensions(&self) -> u8 {
         DoubleArrays::new(&self.array).map_or(0, |cells| cells.dimensions() as u8)
     }
@@ -45,7 +45,7 @@ impl Arrays {
     }
 }
 
-/// Number of rows between two checks of the query's deadline and cancellation.
+/// Number of rows between checks of the query's deadline and cancellation.
 const ROWS_BETWEEN_CHECKS: usize = 64;
 
 /// Builds a column of arrays; `write` adds the array of each row.
@@ -109,7 +109,7 @@ fn shapes(what: &str, left: &[i32], right: &[i32]) -> String {
     format!("arrays have {what} shapes [leftShape=[{left}], rightShape=[{right}]]")
 }
 
-/// Rejects two constant arrays of different shapes.
+/// Rejects two constant arrays if their shapes differ.
 pub(crate) fn same_shapes(
     left: &Argument,
     right: &Argument,
@@ -195,7 +195,7 @@ fn arrays_to_array(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
     })
 }
 
-/// Resolves `+ - * /` where at least one operand is an array; `None` for other operators and types.
+/// Resolves `+ - * /` if at least one operand is an array; `None` for other operators and types.
 pub(crate) fn arithmetic(
     op: BinaryOperator,
     left: &Argument,
@@ -257,8 +257,8 @@ fn with_number(
     })
 }
 
-/// Returns the shape to which two shapes broadcast, aligned at the innermost dimension. If a
-/// dimension is missing or has length 1, it is repeated to the length of the other shape.
+/// Returns the shape to which two shapes broadcast, aligned at the innermost dimension. A dimension
+/// that is missing or has length 1 is repeated to match the other shape.
 fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
     let dimensions = left.len().max(right.len());
     let length = |shape: &[i32], position: usize| {
@@ -273,8 +273,8 @@ fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
         .collect()
 }
 
-/// Maps each position in an array with the shape `shape`, in row-major order, to a position in an
-/// array with the shape `own`.
+/// Maps each position in an array of shape `shape`, in row-major order, to a position in an array
+/// of shape `own`.
 fn repeated_positions(shape: &[i32], own: &[i32]) -> Vec<usize> {
     let mut positions = vec![0];
     let mut stride = 1;
@@ -319,14 +319,14 @@ fn element_wise(call: &Call<'_>, dimensions: u8, compute: fn(f64, f64) -> f64) -
     })
 }
 
-/// Returns the kernel of `-array`.
+/// Returns the kernel for `-array`.
 pub(crate) fn negation() -> Kernel {
     Arc::new(|call: &Call<'_>| {
         map_arrays(call, |array| array.values.iter().map(|value| -value).collect())
     })
 }
 
-/// Resolves `=` for arrays: they are equal if their shapes and elements are equal. Null equals
+/// Resolves `=` for arrays. Arrays are equal if their shapes and elements are equal; null equals
 /// null.
 pub(crate) fn equality(op: BinaryOperator, array: SqlType) -> ResolvedOperator {
     let equal = op == BinaryOperator::Equal;

@@ -1,4 +1,4 @@
-//! The sort order and the array syntax of `PostgreSQL` for DOUBLE[].
+//! `PostgreSQL`'s sort order and array syntax for DOUBLE[].
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::native::{Kernel, Native, call};
 const ELEMENT: u8 = 1;
 const END: u8 = 0;
 
-/// Returns the sort key of an array as BINARY. Elements are compared first. Null is the greatest
+/// Returns an array's sort key as BINARY. Elements are compared first. Null is the greatest
 /// element, and a prefix precedes the longer array. Arrays with equal elements are ordered by the
 /// lengths of their dimensions.
 #[must_use]
@@ -56,7 +56,7 @@ fn write_key(array: &DoubleArray<'_>, key: &mut Vec<u8>) {
 }
 
 /// Returns the array in `PostgreSQL`'s syntax. With `bounds`, elements are rounded to whole numbers
-/// as in `PostgreSQL`, and must lie between the bounds.
+/// as in `PostgreSQL` and must be within the bounds.
 #[must_use]
 pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Expr {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
@@ -74,7 +74,7 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
             if let Some((low, high)) = bounds {
                 for value in rounded.iter_mut().filter(|value| !value.is_nan()) {
                     *value = value.round_ties_even();
-                    // 2^63 saturates to LONG's maximum, which no DOUBLE represents exactly.
+                    // 2^63 saturates to LONG's maximum, which DOUBLE cannot represent exactly.
                     let integer = *value as i64;
                     if integer as f64 != *value
                         || !(low..=high).contains(&integer)
@@ -102,7 +102,7 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
     call(&function, vec![array])
 }
 
-/// Writes a number, without a decimal point if it is whole.
+/// Writes a number, omitting the decimal point if it is whole.
 fn write_number(out: &mut Vec<u8>, value: f64) {
     let integer = value as i64;
     if integer as f64 == value && integer.unsigned_abs() < 1 << 53 {

@@ -1,4 +1,4 @@
-//! Converts a column with the kernel of the source type, followed by the kernel of the target type.
+//! Converts a column with the source type's kernel, followed by the target type's kernel.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::column::{Call, internal};
 use crate::native::{Kernel, Native, call};
 use crate::number::decimal;
 
-/// Returns the call that converts an expression at run time. `failing` is the error code and
-/// position to report for a failed conversion, if known.
+/// Returns a call that converts an expression at run time. `failing` is the error code and position
+/// to report if the conversion fails, when known.
 pub(crate) fn converted(
     expr: Expr,
     (from, to): (SqlType, SqlType),
@@ -41,8 +41,8 @@ pub(crate) fn converted(
     };
     let kernel: Kernel =
         Arc::new(move |call: &Call<'_>| convert(call, from, to, mode).map_err(located));
-    // The kernel's identity does not include the position in the SQL text, because `GROUP BY` must
-    // recognise the same cast.
+    // The kernel's identity excludes the position in the SQL text because `GROUP BY` must recognise
+    // the same cast.
     let variant = format!("{},{},{mode:?}", from.name(), to.name());
     let types = (vec![from], to);
     call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr])
@@ -114,7 +114,7 @@ pub(crate) fn convert(
     match to {
         SqlType::String | SqlType::Varchar => text(&array, from, mode),
         SqlType::Symbol => symbols(&text(&array, from, mode)?),
-        // A CHAR is converted as a string of one character.
+        // A CHAR is converted as a one-character string.
         SqlType::Decimal(..) if from == SqlType::Char => {
             let texts = text(&array, from, mode)?;
             decimal::from_column(&texts, SqlType::Varchar, to, mode != CastMode::Explicit)

@@ -14,13 +14,13 @@ use crate::number::wide::in_64_bits;
 use crate::resolve::{Argument, ResolveError};
 use crate::text::parse;
 
-/// Casts `expr`. Fails if the conversion does not exist, or if it is known during binding that a
-/// constant cannot be converted.
+/// Casts `expr`. Fails if no such conversion exists, or if a constant is already known not to be
+/// convertible.
 pub fn cast(expr: Expr, from: SqlType, to: SqlType, mode: CastMode) -> Result<Expr, ResolveError> {
     located_cast(expr, (from, to), mode, None)
 }
 
-/// Like [`cast`], but if the conversion fails at run time, the error has the position `at`.
+/// Like [`cast`], but a run-time conversion error is reported at position `at`.
 pub fn located_cast(
     expr: Expr,
     (from, to): (SqlType, SqlType),
@@ -57,8 +57,8 @@ fn is_wider_than_int(sql_type: SqlType) -> bool {
     sql_type == SqlType::Long || sql_type.is_floating() || is_time(sql_type)
 }
 
-/// Casts a constant during binding; fails like [`cast`]. Returns `None` if the conversion fails and
-/// the error is to be reported when the statement runs.
+/// Casts a constant during binding; fails like [`cast`]. Returns `None` if the conversion fails
+/// with an error that should be reported when the statement runs.
 pub fn cast_value(
     value: &ScalarValue,
     from: SqlType,
@@ -89,7 +89,7 @@ fn check_types(from: SqlType, to: SqlType, mode: CastMode) -> Result<(), Resolve
     }
 }
 
-/// Returns the null of a type. If the type has none, returns the value that represents null.
+/// Returns the type's null, or the value that represents null if the type has no null.
 fn null_of(to: SqlType) -> Result<ScalarValue, ResolveError> {
     match to {
         SqlType::Boolean => Ok(ScalarValue::Boolean(Some(false))),

@@ -1,4 +1,4 @@
-//! `concat` and `||`: string concatenation per row.
+//! Row-by-row string concatenation: `concat` and `||`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::shown::{symbol_texts, text};
 use crate::column::{Call, build_text, internal, stopped};
 use crate::text::vectorized::{MAX_BYTES, buffers_of, reserve};
 
-/// Maximum size in bytes of the rows that are concatenated in one step.
+/// Maximum size in bytes of the rows concatenated in one step.
 const MAX_STEP_BYTES: u64 = 4 << 20;
 
 /// Returns the string that `||` and `concat` append for a null: the empty string for text, a word
@@ -71,8 +71,8 @@ impl TextArgument {
         }
     }
 
-    /// Appends each row's string, from row `first` on, to the corresponding view in `to`. Returns
-    /// the length of the longest result.
+    /// Appends each row's string, starting at row `first`, to the corresponding view in `to`.
+    /// Returns the length of the longest result.
     fn append(&self, first: usize, to: &mut [u128]) -> u32 {
         let null = view_of(self.null.as_bytes(), 0, 0);
         let views = self.texts.views();
@@ -120,8 +120,8 @@ pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef
 }
 
 /// Like [`concatenate`], but processes 1,024 rows at a time and builds rows of short strings from
-/// their views alone. Returns `None` if the strings are so long that the size must be checked for
-/// each string.
+/// their views alone. Returns `None` if the strings are so long that the size of each must be
+/// checked.
 fn by_views(arguments: &[TextArgument], rows: usize) -> Result<Option<ArrayRef>> {
     let mut views = vec![0; rows];
     let mut bytes: Vec<u8> = vec![];

@@ -1,4 +1,4 @@
-//! Conversion modes and the type families that they distinguish.
+//! Conversion modes and the type families they distinguish.
 
 use tidemark_types::SqlType;
 use tidemark_types::timestamp::TimestampUnit;
@@ -6,14 +6,14 @@ use tidemark_types::timestamp::TimestampUnit;
 /// The context in which a value is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CastMode {
-    /// `CAST` and `::` of a column: a value that cannot be converted becomes null.
+    /// `CAST` and `::` on a column. A value that cannot be converted becomes null.
     Explicit,
-    /// Inserted by the binder to give operands a common type: text that cannot be converted is an
+    /// Inserted by the binder to give operands a common type. Text that cannot be converted is an
     /// error.
     Implicit,
-    /// Assignment to a stored column: failures are errors, and fewer conversions are allowed.
+    /// Assignment to a stored column. Failures are errors, and fewer conversions are allowed.
     Insert,
-    /// `CAST` and `::` of a constant: like Explicit, but a null number is converted to a string.
+    /// `CAST` and `::` on a constant. Like Explicit, but a null number is converted to a string.
     Constant,
 }
 

@@ -1,5 +1,5 @@
 //! Conversions between integers, floating-point numbers and times. The source is widened to 64-bit
-//! lanes and then narrowed to the target.
+//! lanes, then narrowed to the target.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ pub(super) fn from_integer(
         SqlType::Char if from == SqlType::Boolean => {
             narrow::<UInt16Type>(source, |value| u16::from(if value == 0 { b'F' } else { b'T' }))
         }
-        // A number below 10 becomes the digit, any other number the character with that code.
+        // A number below 10 becomes a digit; any other number becomes the character with that code.
         SqlType::Char => narrow::<UInt16Type>(source, |value| match value {
             0..=9 => 48 + value as u16,
             value => value as u16,
@@ -132,7 +132,7 @@ fn narrow<T: SentinelType>(source: &Int64Array, value: impl Fn(i64) -> T::Native
     Arc::new(canonical::<T>(values, source.nulls().cloned()))
 }
 
-/// Converts times to another unit; a time outside the target's range is an error.
+/// Converts times to another unit; times outside the target's range are errors.
 fn rescale(
     source: &Int64Array,
     (from_type, from): (SqlType, TimestampUnit),
@@ -160,7 +160,7 @@ fn rescale(
 pub(super) fn from_double(source: &Float64Array, to: SqlType) -> Result<ArrayRef> {
     let rows = source.len();
     let at = |row: usize| source.is_valid(row).then(|| source.value(row));
-    // Truncates toward zero. A value out of range becomes null.
+    // Truncates toward zero. Out-of-range values become null.
     let long = |row: usize| {
         at(row).filter(|value| value.abs() < 9.223_372_036_854_775e18).map(|value| value as i64)
     };

@@ -31,8 +31,8 @@ pub fn from_texts(texts: &ArrayRef, to: SqlType) -> Result<ArrayRef> {
     from_text(texts, to, CastMode::Explicit)
 }
 
-/// Parses arrays written as `{1,NULL}` or `[1,null]`. A malformed array is null, or an error in
-/// strict mode.
+/// Parses arrays written as `{1,NULL}` or `[1,null]`. A malformed array becomes null, or an error
+/// in strict mode.
 fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> Result<ArrayRef> {
     build_arrays(texts.len(), dimensions, |row, out| {
         let text = texts.is_valid(row).then(|| texts.value(row));
@@ -48,7 +48,7 @@ fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> 
     })
 }
 
-/// Parses periods. A malformed period is null, or an error in strict mode.
+/// Parses periods. A malformed period becomes null, or an error in strict mode.
 fn periods_from_text(texts: &StringViewArray, mode: CastMode) -> Result<ArrayRef> {
     let cell = |text: Option<&str>| {
         let Some(text) = text else { return Ok(None) };
@@ -138,8 +138,8 @@ fn bytes(texts: &StringViewArray) -> Result<ArrayRef> {
     Ok(Arc::new(values.collect::<Result<LargeBinaryArray>>()?))
 }
 
-/// Parses a column of strings. In strict mode, a malformed string is an error. IPv4 addresses are
-/// only compared for equality, so a malformed string is simply unequal.
+/// Parses a string column. In strict mode, a malformed string is an error. IPv4 addresses are
+/// compared only for equality, so a malformed string is simply unequal.
 fn parse_column<T: SentinelType>(
     texts: &StringViewArray,
     to: SqlType,
@@ -153,7 +153,7 @@ fn parse_column<T: SentinelType>(
         let Some(text) = texts.get(row) else { return Ok(None) };
         match parse(text).filter(|value| !value.is_null_value()) {
             None if strict && !means_null(text, to) => {
-                // The error message gives the type of a one-character string as CHAR.
+                // The error message reports the type of a one-character string as CHAR.
                 let is_unit = mode == CastMode::Insert && text.encode_utf16().count() == 1;
                 let from = if is_unit { SqlType::Char } else { SqlType::String };
                 Err(invalid(inconvertible_value(text, from, to)))
@@ -163,7 +163,7 @@ fn parse_column<T: SentinelType>(
     })
 }
 
-/// Whether a string that cannot be parsed represents the type's null and is not malformed.
+/// Whether an unparseable string represents the type's null rather than being malformed.
 fn means_null(text: &str, to: SqlType) -> bool {
     let number = to.is_integer() || to.is_floating();
     text.is_empty() && is_time(to)

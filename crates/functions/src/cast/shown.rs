@@ -1,4 +1,4 @@
-//! Conversions from values to strings, and between strings and symbols.
+//! Conversions of values to strings, and between strings and symbols.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ pub(crate) fn text(array: &ArrayRef, from: SqlType, mode: CastMode) -> Result<Ar
     Ok(Arc::new(builder.finish()))
 }
 
-/// Writes the values of a column as strings. The type is matched once per column.
+/// Writes a column's values as strings. The type is matched once per column.
 enum TextWriter<'a> {
     Flags(&'a BooleanArray),
     Integers(Int64Array),

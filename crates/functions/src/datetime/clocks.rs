@@ -58,8 +58,8 @@ pub(super) fn bound_of(call: &Call<'_>, column: usize) -> Result<ArrayRef> {
     }))
 }
 
-/// Returns the day that is `shift` days from now as an interval that includes both ends. The first
-/// argument is the time zone.
+/// Returns the day `shift` days from now as an interval that includes both ends. The first argument
+/// is the time zone.
 pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     let name = if call.arguments.is_empty() { None } else { call.constant_text(0)? };
     let zone = match name {
@@ -75,8 +75,8 @@ pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     interval_of(call.rows, |_| Some((lo, hi - 1)))
 }
 
-/// Computes a sequence of timestamps. The elapsed time carries over from one batch of a statement
-/// to the next.
+/// Computes a sequence of timestamps. The elapsed time carries over from batch to batch within a
+/// statement.
 pub(super) fn sequence(call: &Call<'_>, elapsed: &Mutex<i64>) -> Result<ArrayRef> {
     let (at, unit) = times(call, 0)?;
     let steps = call.primitive::<Int64Type>(1)?;

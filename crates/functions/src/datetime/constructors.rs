@@ -73,7 +73,7 @@ pub(super) fn make_date(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Converts seconds since 1970 to a time; null if out of range. Accepts numbers only.
+/// Converts seconds since 1970 to a time; null if out of range. Only numbers are accepted.
 pub(super) fn of_epoch(bound: &Bound<'_>) -> KernelResult {
     let from = bound.arguments[0].sql_type;
     if !from.is_integer() && !matches!(from, SqlType::Float | SqlType::Double | SqlType::Null) {
@@ -104,7 +104,7 @@ pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |row| Some(first + row as i64)))
 }
 
-/// Rejects `next_id(first, step)`, which is allowed only in the default of an integer column.
+/// Rejects `next_id(first, step)`, which is allowed only as the default of an integer column.
 pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
     Err(invalid(
         "next_id(first, step) is only valid as the DEFAULT of an integer column, with step >= 1",
@@ -114,7 +114,7 @@ pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
 /// The Julian day of 1970-01-01.
 const JULIAN_DAY_OF_1970: i64 = 2_440_588;
 
-/// Field patterns of `to_char`. A pattern precedes the patterns that are its prefixes.
+/// Field patterns for `to_char`. Each pattern precedes its own prefixes.
 const FIELDS: &[&str] = &[
     "HH24", "HH12", "HH", "MI", "MS", "SSSSS", "SSSS", "SS", "US", "FF1", "FF2", "FF3", "FF4",
     "FF5", "FF6", "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I",
@@ -124,7 +124,7 @@ const FIELDS: &[&str] = &[
     "tz", "OF",
 ];
 
-/// Number of letters to which the names of months and days are padded with blanks.
+/// Number of letters to which month and day names are padded with blanks.
 const NAME_LETTERS: usize = 9;
 
 /// Months in Roman numerals, January first.
@@ -139,7 +139,7 @@ enum Ordinal {
     Lower,
 }
 
-/// An element of a pattern.
+/// A pattern element.
 enum PatternElement {
     /// A field of the time, with leading zeros unless FM precedes it.
     Field {
@@ -193,7 +193,7 @@ fn parse_pattern(pattern: &str) -> std::result::Result<Vec<PatternElement>, Stri
     Ok(elements)
 }
 
-/// Whether a numeric field of a pattern is in lower case, as in `yyyy-mm-dd`.
+/// Whether a numeric field in a pattern is lower case, as in `yyyy-mm-dd`.
 fn is_lower_of(text: &str, field: &str) -> bool {
     // These fields have a separate lower-case form.
     let is_name = matches!(
@@ -217,7 +217,7 @@ fn is_lower_of(text: &str, field: &str) -> bool {
     is_upper && !is_name && text.starts_with(&field.to_ascii_lowercase())
 }
 
-/// Builds the kernel of `to_char(time, pattern)`.
+/// Builds the kernel for `to_char(time, pattern)`.
 pub(super) fn to_char(bound: &Bound<'_>) -> KernelResult {
     let known = constant_pattern(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -226,7 +226,7 @@ pub(super) fn to_char(bound: &Bound<'_>) -> KernelResult {
     }))
 }
 
-/// Builds the kernel of `to_char(period, pattern)`.
+/// Builds the kernel for `to_char(period, pattern)`.
 pub(super) fn length_to_char(bound: &Bound<'_>) -> KernelResult {
     let known = constant_pattern(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -242,7 +242,7 @@ fn constant_pattern(
     known.map_err(|message| ResolveError::InvalidArgument { index: 1, message })
 }
 
-/// Formats each value with the pattern of its row. `write` writes one field.
+/// Formats each value with its row's pattern. `write` writes one field.
 fn written<T: Copy>(
     call: &Call<'_>,
     known: Option<&[PatternElement]>,
@@ -314,7 +314,7 @@ fn write_length_field(
     Ok(())
 }
 
-/// Writes a number with at least `width` digits. The sign is not counted.
+/// Writes a number with at least `width` digits, not counting the sign.
 fn write_number(number: i64, width: usize, out: &mut String) {
     let sign = if number < 0 { "-" } else { "" };
     // Writing to a String cannot fail.
@@ -421,7 +421,7 @@ fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) -> R
     Ok(())
 }
 
-/// Writes a number with exactly this number of digits. FM does not shorten it.
+/// Writes a number with exactly this many digits. FM does not shorten it.
 fn write_fixed(number: i64, digits: usize, out: &mut String) -> Result<()> {
     write_number(number, digits, out);
     Ok(())

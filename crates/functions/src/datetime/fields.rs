@@ -1,4 +1,4 @@
-//! Fields of a time: year, quarter, day of the week, …
+//! Fields of a time, such as the year, quarter or day of the week.
 
 use std::sync::Arc;
 
@@ -103,8 +103,8 @@ impl TimeField {
         })
     }
 
-    /// Returns the length in seconds of the aligned intervals within which the field is constant; 0
-    /// if it is less than a second.
+    /// Returns the length, in seconds, of the aligned intervals within which the field is constant;
+    /// 0 if shorter than a second.
     fn period(self) -> i64 {
         match self {
             Self::Hour => 3_600,
@@ -120,8 +120,8 @@ impl TimeField {
         }
     }
 
-    /// Returns a function that computes the field for successive times. It caches the field until
-    /// the field's period ends, so that a nearby time is cheap.
+    /// Returns a function that computes the field for successive times. It caches the value until
+    /// the field's period ends, so nearby times are cheap.
     fn of_each(self, unit: TimestampUnit) -> impl FnMut(i64) -> i64 {
         let length = self.period() * unit.per_second();
         let (mut start, mut known, mut field) = (0, 0, 0);
@@ -187,7 +187,7 @@ pub(super) fn time_field(call: &Call<'_>, index: usize, field: TimeField) -> Res
     Ok(Arc::new(Int32Array::new(values.into(), times.nulls().cloned())))
 }
 
-/// Returns the requested field, whose name the binder passes as constant text.
+/// Returns the requested field. The binder passes its name as constant text.
 pub(super) fn requested_field(bound: &Bound<'_>) -> std::result::Result<TimeField, ResolveError> {
     let name = bound.arguments[0].text().unwrap_or_default();
     TimeField::parse(&name).ok_or_else(|| {
@@ -201,7 +201,7 @@ pub(super) fn requested_range(arguments: &[Argument]) -> Option<(i64, i64)> {
     TimeField::parse(&arguments.first()?.text()?)?.range()
 }
 
-/// Builds the kernel of `date_part(time_field, time)`. Seconds include their fraction.
+/// Builds the kernel for `date_part(time_field, time)`. Seconds include their fraction.
 pub(super) fn date_part(bound: &Bound<'_>) -> KernelResult {
     let part_of = requested_field(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -234,7 +234,7 @@ fn of_minute(value: i64, unit: TimestampUnit, per_second: f64) -> f64 {
     past as f64 * per_second / unit.per_second() as f64
 }
 
-/// Builds the kernel of `extract(time_field FROM time)`. With `long`, the result is a LONG.
+/// Builds the kernel for `extract(time_field FROM time)`. With `long`, the result is a LONG.
 pub(super) fn extract(bound: &Bound<'_>, long: bool) -> KernelResult {
     let part_of = requested_field(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -280,8 +280,8 @@ mod tests {
         TimeField::DaysInMonth,
     ];
 
-    /// Times in arbitrary order, many of them close together. Each cached field must equal the
-    /// field computed for that time alone, and must lie in the field's range.
+    /// Generates times in arbitrary order, many of them close together. Each cached field must
+    /// equal the field computed for that time alone and lie within the field's range.
     #[test]
     fn cached_calendar_fields_are_correct_for_times_in_any_order() {
         let mut seed = 31_u64;

@@ -31,8 +31,8 @@ impl Step {
         (known && number > 0 && number <= i64::from(i32::MAX)).then_some(Self { number, letter })
     }
 
-    /// Returns the start of the step that contains `value`. Steps are counted from `origin` if
-    /// given, otherwise they follow the calendar.
+    /// Returns the start of the step that contains `value`. Steps are counted from `origin` if it
+    /// is given, otherwise they follow the calendar.
     fn floor(self, value: i64, origin: Option<i64>, unit: TimestampUnit) -> Option<i64> {
         if let Some(nanos) = fixed_nanos(self.letter) {
             let length = self.number.checked_mul(nanos)? / unit.nanos();
@@ -110,8 +110,8 @@ pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> KernelResult {
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
         let stays = step.is_one_unit(unit);
-        // As in QuestDB, a timestamp on the grid is moved to the next step, unless every timestamp
-        // is on the grid.
+        // As in QuestDB, a timestamp on the grid moves to the next step, unless every timestamp is
+        // on the grid.
         Ok(build_times(call.rows, unit, |row| {
             if stays { at(row) } else { step.next(step.floor(at(row)?, None, unit)?, unit) }
         }))
@@ -154,7 +154,7 @@ pub(super) fn date_trunc(bound: &Bound<'_>) -> KernelResult {
         }
     };
     let step = Step { number, letter };
-    // Decades are counted from year 0, centuries and millennia from year 1.
+    // Decades are counted from year 0; centuries and millennia are counted from year 1.
     let first = match number {
         10 => Some(CivilDate { year: 0, month: 1, day: 1 }),
         100 | 1_000 => Some(CivilDate { year: 1, month: 1, day: 1 }),

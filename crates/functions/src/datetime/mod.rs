@@ -1,5 +1,5 @@
-//! Date and time functions. Kernels work in the argument's own unit; calendar fields are computed
-//! in microseconds.
+//! Date and time functions. Kernels work in the argument's own unit and compute calendar fields in
+//! microseconds.
 
 mod clocks;
 mod constructors;
@@ -40,7 +40,7 @@ use crate::number::pattern;
 use crate::signature::Param::{Is, Number, Text, Time};
 use crate::signature::{Function, Overload, ResultType, bounded, direct, per_call, pure, volatile};
 
-/// Converts microseconds to nanoseconds. Values out of range saturate, which preserves the order of
+/// Converts microseconds to nanoseconds. Out-of-range values saturate, which preserves the order of
 /// timestamps.
 #[must_use]
 pub fn in_nanoseconds(micros: Expr) -> Expr {

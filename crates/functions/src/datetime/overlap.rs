@@ -1,4 +1,4 @@
-//! Implements `(start, end) OVERLAPS (start, end)`. An end may be given as a period.
+//! Implements `(start, end) OVERLAPS (start, end)`. Each end may be given as a period.
 
 use arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -18,7 +18,7 @@ fn nanos(value: i64, unit: TimestampUnit) -> Nanos {
     i128::from(value) * i128::from(unit.nanos())
 }
 
-/// Reads the start and end of each row's range. Either of them may be null. With `has_length`, the
+/// Reads the start and end of each row's range, either of which may be null. With `has_length`, the
 /// end is given as a period.
 fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
     let (from, unit) = times(call, start)?;
@@ -46,11 +46,10 @@ fn in_order((start, end): (Option<Nanos>, Option<Nanos>)) -> Option<(Nanos, Opti
     }
 }
 
-/// Whether two ranges overlap. Their ends are exclusive, and an empty range consists of its start
-/// only.
+/// Whether two ranges overlap. Their ends are exclusive, and an empty range consists only of its
+/// start.
 ///
-/// As in `PostgreSQL`, the result may be unknown if a bound is missing. In that case it is false
-/// here.
+/// In `PostgreSQL`, the result may be unknown if a bound is missing; here it is false.
 fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bool {
     let (first, last) = if one.0 <= other.0 { (one, other) } else { (other, one) };
     if first.0 == last.0 {
@@ -59,8 +58,7 @@ fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bo
     first.1.is_some_and(|end| last.0 < end)
 }
 
-/// Computes `overlaps(start, end, start, end)`. `has_length` marks the ends that are given as
-/// periods.
+/// Computes `overlaps(start, end, start, end)`. `has_length` marks ends that are given as periods.
 pub(super) fn overlaps(call: &Call<'_>, has_length: [bool; 2]) -> Result<ArrayRef> {
     let (one, other) = (range(call, 0, has_length[0])?, range(call, 2, has_length[1])?);
     Ok(build_flags(call.rows, |row| {

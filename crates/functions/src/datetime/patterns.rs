@@ -57,7 +57,7 @@ pub(super) fn from_day(_: &Bound<'_>) -> KernelResult {
     }))
 }
 
-/// Builds the kernel that parses strings with a pattern, or as ISO timestamps when there is no
+/// Builds the kernel that parses strings with a pattern, or as ISO timestamps if there is no
 /// pattern.
 pub(super) fn from_str(bound: &Bound<'_>) -> KernelResult {
     let known = pattern_of(bound)?;

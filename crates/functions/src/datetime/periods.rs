@@ -36,7 +36,7 @@ pub(super) fn periods(
     Ok(move |row: usize| values.get(row).map(Period::from))
 }
 
-/// Builds a PERIOD column; a value out of range is an error.
+/// Builds a PERIOD column; out-of-range values are errors.
 pub(crate) fn build_periods(
     rows: usize,
     value: impl Fn(usize) -> Option<Option<Period>>,
@@ -134,7 +134,7 @@ fn scaled([period, factor]: [usize; 2], divides: bool) -> Kernel {
     })
 }
 
-/// Returns the kernel of `-period`.
+/// Returns the kernel for `-period`.
 pub(crate) fn negation() -> Kernel {
     Arc::new(|call: &Call<'_>| {
         let lengths = periods(call, 0)?;
@@ -158,7 +158,7 @@ pub fn period_order(period: Expr) -> Expr {
 /// A component of a period and its name.
 type Component = (&'static str, fn(Period) -> i64);
 
-/// Returns the months, days and microseconds of a period, each a LONG that can be summed.
+/// Returns a period's months, days and microseconds, each as a LONG that can be summed.
 #[must_use]
 pub fn period_components(period: &Expr) -> [Expr; 3] {
     let components: [Component; 3] = [
@@ -178,7 +178,7 @@ pub fn period_components(period: &Expr) -> [Expr; 3] {
     })
 }
 
-/// Builds a period from months, days and microseconds.
+/// Builds a period from its months, days and microseconds.
 #[must_use]
 pub fn period_of_components(components: Vec<Expr>) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
@@ -212,7 +212,7 @@ pub(super) fn make_interval(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Applies a function to each period. A result out of range is an error.
+/// Applies a function to each period. An out-of-range result is an error.
 pub(super) fn mapped(
     call: &Call<'_>,
     value: impl Fn(Period) -> Option<Period>,
@@ -230,7 +230,7 @@ pub(super) fn age(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Returns a field of a period as DOUBLE; `None` for fields that only times have.
+/// Returns a period field as DOUBLE; `None` for fields that only times have.
 fn field_of(period: Period, field: TimeField) -> Option<f64> {
     let Period { months, days, micros } = period;
     let seconds = (micros % MICROS_PER_MINUTE) as f64 / MICROS_PER_SECOND as f64;
@@ -258,7 +258,7 @@ fn field_of(period: Period, field: TimeField) -> Option<f64> {
     })
 }
 
-/// Builds the kernel of `date_part(part, period)` and `extract(part FROM period)`.
+/// Builds the kernel for `date_part(part, period)` and `extract(part FROM period)`.
 pub(super) fn period_field(bound: &Bound<'_>) -> KernelResult {
     let field = requested_field(bound)?;
     if field_of(Period::default(), field).is_none() {
@@ -272,7 +272,7 @@ pub(super) fn period_field(bound: &Bound<'_>) -> KernelResult {
     }))
 }
 
-/// Builds the kernel of `date_trunc(part, period)`, which clears all fields smaller than `part`.
+/// Builds the kernel for `date_trunc(part, period)`, which clears all fields smaller than `part`.
 pub(super) fn truncated(bound: &Bound<'_>) -> KernelResult {
     let field = requested_field(bound)?;
     if cut(Period::default(), field).is_none() {
@@ -307,7 +307,7 @@ fn cut(length: Period, field: TimeField) -> Option<Period> {
     })
 }
 
-/// Computes `time AT TIME ZONE period`, the local time at this offset from UTC.
+/// Computes `time AT TIME ZONE period`, the local time at that offset from UTC.
 pub(super) fn at_offset(call: &Call<'_>) -> Result<ArrayRef> {
     let lengths = periods(call, 0)?;
     let (at, unit) = times(call, 1)?;

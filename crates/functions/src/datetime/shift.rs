@@ -1,4 +1,4 @@
-//! Addition to a time, and the distance between two times.
+//! Addition to times, and the distance between two times.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn is_unit(letter: char) -> bool {
     fixed_nanos(letter).or_else(|| unit_months(letter)).is_some()
 }
 
-/// The unit argument, as far as it is known before the first row.
+/// What is known about the unit argument before the first row.
 enum KnownUnit {
     /// The unit varies by row.
     Unknown,
@@ -50,7 +50,7 @@ fn period(bound: &Bound<'_>, index: usize) -> Result<Option<char>, ResolveError>
     }
 }
 
-/// Returns the unit of a row. `known` is the unit if it is constant.
+/// Returns a row's unit. `known` is the unit if it is constant.
 fn letter_at(letters: &Texts, known: Option<char>, row: usize) -> Option<char> {
     known.or_else(|| letters.get(row)?.chars().next().filter(|letter| is_unit(*letter)))
 }
@@ -90,7 +90,7 @@ pub(super) fn dateadd(bound: &Bound<'_>) -> KernelResult {
     }))
 }
 
-/// Returns how many complete units lie between two timestamps, in either order.
+/// Returns the number of complete units between two timestamps, in either order.
 fn difference(a: i64, b: i64, letter: char, unit: TimestampUnit) -> Option<i64> {
     let (low, high) = (a.min(b), a.max(b));
     if let Some(nanos) = fixed_nanos(letter) {

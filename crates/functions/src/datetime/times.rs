@@ -20,7 +20,7 @@ pub(super) type KernelResult = std::result::Result<Kernel, ResolveError>;
 pub(super) type Us = TimestampMicrosecondType;
 pub(super) type Ns = TimestampNanosecondType;
 
-/// Returns a time argument as integers in its own unit: one value if it is a scalar, otherwise one
+/// Returns a time argument as integers in its own unit: a single value for a scalar, otherwise one
 /// per row.
 pub(super) fn ticks_of(call: &Call<'_>, index: usize) -> Result<(Int64Array, bool, TimestampUnit)> {
     let (array, scalar) = call.array(index)?;
@@ -59,7 +59,7 @@ pub(super) fn build_times(
     }
 }
 
-/// Like [`build_times`], for timestamps whose computation can fail.
+/// Like [`build_times`], but computing a timestamp can fail.
 pub(super) fn try_build_times(
     rows: usize,
     unit: TimestampUnit,
@@ -84,7 +84,7 @@ pub(super) fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
 /// 2000-01-01 in seconds: `PostgreSQL`'s epoch. Ties are rounded away from it.
 const YEAR_2000: i64 = 946_684_800;
 
-/// Rounds a time to this number of fractional digits of a second.
+/// Rounds a time to this many fractional digits of a second.
 #[must_use]
 pub fn rounded_time(time: Expr, of: SqlType, digits: u32) -> Expr {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {

@@ -48,8 +48,8 @@ impl Zones {
     }
 }
 
-/// Converts between UTC and local time in a zone. `arguments` contains the argument indexes of the
-/// time and of the zone.
+/// Converts between UTC and a zone's local time. `arguments` contains the indexes of the time
+/// argument and the zone argument.
 pub(super) fn in_zone(bound: &Bound<'_>, arguments: (usize, usize), to_utc: bool) -> KernelResult {
     let (time, zone) = arguments;
     let known = zone_argument(bound, zone)?;

@@ -14,7 +14,7 @@ use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::{Function, mismatch, resolved, special};
 use crate::text::bounded_text::BoundedText;
 
-/// Returns the type in which a value is read: numbers and booleans keep their type, all others are
+/// Returns the type a value is read as. Numbers and booleans keep their type; all other values are
 /// read as text.
 fn read_as(sql_type: SqlType) -> SqlType {
     match sql_type {
@@ -32,17 +32,17 @@ enum Style {
     Built,
     /// `{"a":1,"b":2}`
     Row,
-    /// `{"a": 1, "b": 2}`, sorted by name length and then by name. Of duplicate names, the last one
-    /// wins.
+    /// `{"a": 1, "b": 2}`, sorted by name length and then by name. If a name is duplicated, the
+    /// last value wins.
     Binary,
 }
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Returns the type in which each value is read, and whether the value is JSON.
+/// Returns the type each value is read as, and whether the value is JSON.
 ///
-/// The calls are never constant-folded. Once a call is replaced by its string, it is no longer
-/// known that the string is JSON.
+/// The calls are never constant-folded. Once a call has been replaced with its string, it is no
+/// longer known that the string is JSON.
 fn read(arguments: &[Argument], is_name: fn(usize) -> bool) -> (Vec<SqlType>, Vec<bool>) {
     let own = |(index, argument): (usize, &Argument)| {
         if is_name(index) { SqlType::String } else { read_as(argument.sql_type) }
@@ -57,7 +57,7 @@ fn json_function(
     (types, json): (Vec<SqlType>, Vec<bool>),
     build: impl Fn(&Columns, usize, &mut BoundedText) -> Result<bool> + Send + Sync + 'static,
 ) -> ResolvedScalar {
-    // Equal calls are merged. The identity therefore includes which arguments are JSON.
+    // Equal calls are merged, so the identity includes which arguments are JSON.
     let tag = json.iter().map(|is_json| if *is_json { 'j' } else { 'v' }).collect::<String>();
     let tag = Argument::constant(SqlType::String, ScalarValue::Utf8View(Some(tag)));
     let tagged: Vec<Argument> = arguments.iter().cloned().chain([tag]).collect();
@@ -94,7 +94,8 @@ impl Columns {
         }
     }
 
-    /// Returns an object's names with the index of their value, in the order of its style.
+    /// Returns an object's names, each with the index of its value, in the order its style
+    /// requires.
     fn pairs(&self, row: usize, style: Style) -> Result<Vec<(usize, &str)>> {
         let mut pairs = Vec::with_capacity(self.cells.len() / 2);
         for index in (0..self.cells.len()).step_by(2) {

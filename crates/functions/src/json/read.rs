@@ -1,4 +1,4 @@
-//! `json_extract`: extracts one value from a JSON document. The path consists of names and indexes.
+//! `json_extract`: extracts a value from a JSON document. The path consists of names and indexes.
 //!
 //! The document is scanned once to check that it is complete. Values outside the path are not
 //! materialized.
@@ -73,7 +73,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Returns the content of a string with its escapes unresolved.
+    /// Returns a string's content without resolving its escapes.
     fn text(&mut self) -> Option<&'t [u8]> {
         if !self.take(b'"') {
             return None;
@@ -176,9 +176,9 @@ impl<'t> Reader<'t> {
 /// The value at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found<'t> {
-    /// The content of a string with its escapes unresolved.
+    /// A string's content with its escapes unresolved.
     Text(&'t [u8]),
-    /// JSON's null.
+    /// JSON null.
     Null,
     /// A number, `true`, `false`, an object or an array, as written.
     Plain(&'t str),
@@ -191,7 +191,7 @@ fn find<'t>(document: &'t str, path: &[Step]) -> Option<Found<'t>> {
     if whole.peek()? == b'n' {
         return Some(Found::Null);
     }
-    // Incomplete documents are rejected.
+    // This rejects incomplete documents.
     whole.value()?;
     if whole.peek().is_some() {
         return None;
@@ -250,7 +250,7 @@ fn unicode(rest: &mut std::str::Chars<'_>) -> Option<char> {
 }
 
 impl Found<'_> {
-    /// Returns a value as a string: strings without quotes, objects and arrays as written.
+    /// Returns a value as a string: strings without their quotes, objects and arrays as written.
     fn shown(self) -> Option<String> {
         match self {
             Self::Text(raw) => unescaped(raw),
@@ -269,7 +269,7 @@ impl Found<'_> {
         }
     }
 
-    /// Returns a whole number; decimal places are truncated.
+    /// Returns a whole number, truncating any decimal places.
     fn long(self) -> Option<i64> {
         let text = match self {
             Self::Plain(text) => text.to_owned(),
@@ -279,7 +279,7 @@ impl Found<'_> {
         parse::integer(&text).or_else(|| self.double().filter(fits).map(|value| value as i64))
     }
 
-    /// Returns a time: a string is parsed; a number is in the type's unit.
+    /// Returns a time. Strings are parsed; numbers are in the type's unit.
     fn time(self, unit: TimestampUnit) -> Option<i64> {
         match self {
             Self::Text(_) => timestamp::parse(&self.shown()?, unit),

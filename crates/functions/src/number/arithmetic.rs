@@ -1,5 +1,5 @@
 //! `+ - * / %`, bit operations and negation. Integers wrap. The result is null if it is the type's
-//! minimum, if the divisor is zero, or if the result is not finite.
+//! minimum, if it is not finite, or if the divisor is zero.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tidemark_types::SqlType;
 use crate::column::{Call, Primitives, SentinelType, build, canonical, internal};
 use crate::native::Kernel;
 
-/// Operations on a number type that the arithmetic kernels need.
+/// The operations on a number type that the arithmetic kernels need.
 trait Number: Copy {
     fn compute(op: BinaryOperator) -> Option<fn(Self, Self) -> Self>;
 }
@@ -25,7 +25,7 @@ macro_rules! integers {
     ($($native:ty),*) => {$(
         impl Number for $native {
             fn compute(op: BinaryOperator) -> Option<fn(Self, Self) -> Self> {
-                // The minimum represents null, so division by zero just returns it.
+                // The minimum represents null, so division by zero simply returns it.
                 Some(match op {
                     BinaryOperator::Add => |a, b| a.wrapping_add(b),
                     BinaryOperator::Subtract => |a, b| a.wrapping_sub(b),
@@ -66,8 +66,8 @@ macro_rules! floats {
 integers!(i32, i64, u32);
 floats!(f32, f64);
 
-/// Evaluates `op` row by row. Each of the most frequent operations is passed as a separate closure,
-/// so that it is compiled to its own vectorised loop.
+/// Evaluates `op` row by row. Each of the most frequent operations is passed as a separate closure
+/// so that it compiles to its own vectorised loop.
 fn evaluate<A, B, R>(call: &Call<'_>, op: BinaryOperator) -> Result<ArrayRef>
 where
     A: SentinelType,
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// The operations with a specialised loop.
+/// The operations that have a specialised loop.
 trait Hot: Copy {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
@@ -157,8 +157,8 @@ where
     Arc::new(canonical::<R>(values, nulls))
 }
 
-/// Returns the kernel of `op` for operands of the types `left` and `right`. The result has the type
-/// `returns`. `None` if this combination is not supported.
+/// Returns the kernel of `op` for operands of types `left` and `right`, with a result of type
+/// `returns`. Returns `None` if this combination is not supported.
 pub(crate) fn kernel(
     op: BinaryOperator,
     left: SqlType,
@@ -202,8 +202,8 @@ pub(crate) fn kernel(
     })
 }
 
-/// Adds an offset to an address, or subtracts it. `address` is the index of the address among the
-/// two arguments. The result is null if it is out of range.
+/// Adds an offset to an address, or subtracts it. `address` is the address's index among the two
+/// arguments. An out-of-range result is null.
 fn moved_address(call: &Call<'_>, address: usize, op: BinaryOperator) -> Result<ArrayRef> {
     let addresses = call.primitive::<UInt32Type>(address)?;
     let distances = call.primitive::<Int64Type>(1 - address)?;
@@ -226,7 +226,7 @@ fn map_canonical<T: SentinelType>(
     Ok(Arc::new(canonical::<T>(values, input.nulls)))
 }
 
-/// Returns the kernel of unary minus. BYTE and SHORT keep their type.
+/// Returns the kernel for unary minus. BYTE and SHORT keep their type.
 pub(crate) fn negation(sql_type: SqlType) -> Option<Kernel> {
     Some(match sql_type {
         SqlType::Byte => {
@@ -250,7 +250,7 @@ pub(crate) fn negation(sql_type: SqlType) -> Option<Kernel> {
     })
 }
 
-/// Returns the kernel of `~`.
+/// Returns the kernel for `~`.
 pub(crate) fn bit_not(sql_type: SqlType) -> Option<Kernel> {
     Some(match sql_type {
         SqlType::Int => Arc::new(|call: &Call<'_>| map_canonical::<Int32Type>(call, |x| !x)),

@@ -1,7 +1,7 @@
 //! DECIMAL: arithmetic, rounding and conversions.
 //!
-//! Values are widened to 256 bits, computed, and narrowed to the width of their precision. If a
-//! value does not fit, an error is reported; it is never rounded or wrapped.
+//! Values are widened to 256 bits, computed, and narrowed to the width of their precision. A value
+//! that does not fit is an error; it is never rounded or wrapped.
 
 use std::sync::{Arc, LazyLock};
 
@@ -23,7 +23,7 @@ use crate::signature::resolved;
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Maximum number of digits of a DECIMAL.
+/// Maximum number of digits in a DECIMAL.
 pub(crate) const MAX_PRECISION: u8 = 76;
 
 const TWO: i256 = i256::from_i128(2);
@@ -56,7 +56,7 @@ pub(crate) enum Rounding {
     HalfEven,
 }
 
-/// Returns the rounded quotient; `None` for a division by zero.
+/// Returns the rounded quotient; `None` for division by zero.
 pub(crate) fn divide(value: i256, divisor: i256, rounding: Rounding) -> Option<i256> {
     let (quotient, rest) = (value.checked_div(divisor)?, value.checked_rem(divisor)?);
     if rest == i256::ZERO {
@@ -76,7 +76,7 @@ pub(crate) fn divide(value: i256, divisor: i256, rounding: Rounding) -> Option<i
     if away { quotient.checked_add(step) } else { Some(quotient) }
 }
 
-/// A DECIMAL argument in 256 bits.
+/// A DECIMAL argument, widened to 256 bits.
 pub(crate) struct Decimals {
     values: Decimal256Array,
     scalar: bool,
@@ -108,7 +108,7 @@ pub(crate) fn wide(array: &ArrayRef) -> Result<Decimal256Array> {
 }
 
 /// Builds a column of type `to`; `value` returns each row's digits in the scale of `to`. A value
-/// that exceeds the precision fails with the message `excess`.
+/// that exceeds the precision is an error with the message `excess`.
 pub(crate) fn build_decimals(
     rows: usize,
     to: SqlType,
@@ -132,7 +132,7 @@ pub(crate) fn build_decimals(
     Ok(cast(&wide, &to.arrow_type())?)
 }
 
-/// Returns the digits before and after the decimal point of an exact type.
+/// Returns the number of digits before and after the decimal point in an exact type.
 fn exact(sql_type: SqlType) -> Option<(u8, u8)> {
     Some(match sql_type {
         SqlType::Decimal(precision, scale) => (precision - scale, scale),
@@ -163,8 +163,8 @@ pub(crate) fn is_decimal(sql_type: SqlType) -> bool {
 
 // ---- operators ---------------------------------------------------------------------------------
 
-/// Returns the number of digits of an operand. A constant integer has its actual digits. A null has
-/// the digits of the other operand.
+/// Returns an operand's number of digits. A constant integer has its actual digits. A null has the
+/// digits of the other operand.
 fn operand(argument: &Argument, other: SqlType) -> Option<(u8, u8)> {
     match (argument.sql_type, argument.integer()) {
         (SqlType::Null, _) => exact(other),
@@ -231,7 +231,7 @@ fn by_zero(op: BinaryOperator) -> String {
     format!("'{}' operation failed: Division by zero", op.sign())
 }
 
-/// Returns the digits of a result; `None` if they do not fit in 256 bits.
+/// Returns a result's digits; `None` if they do not fit in 256 bits.
 fn compute(op: BinaryOperator, (a, s): (i256, u8), (b, t): (i256, u8)) -> Option<i256> {
     let scale = s.max(t);
     let aligned = |value: i256, from: u8| value.checked_mul(power(u32::from(scale - from))?);
@@ -240,15 +240,15 @@ fn compute(op: BinaryOperator, (a, s): (i256, u8), (b, t): (i256, u8)) -> Option
         BinaryOperator::Subtract => aligned(a, s)?.checked_sub(aligned(b, t)?),
         BinaryOperator::Multiply => a.checked_mul(b),
         BinaryOperator::Modulo => aligned(a, s)?.checked_rem(aligned(b, t)?),
-        // The quotient has as many decimal places as both operands together. The dividend is
-        // therefore scaled by twice the divisor's places.
+        // The quotient has as many decimal places as both operands together, so the dividend is
+        // scaled by twice the divisor's places.
         _ => divide(a.checked_mul(power(2 * u32::from(t))?)?, b, Rounding::HalfEven),
     }
 }
 
 // ---- functions ---------------------------------------------------------------------------------
 
-/// Functions with a separate form for decimals.
+/// Functions that have a separate form for decimals.
 pub(crate) const NAMES: &[&str] = &[
     "abs",
     "sign",
@@ -287,7 +287,7 @@ pub(crate) fn function(name: &str, arguments: &[Argument]) -> Option<Resolved> {
     }
 }
 
-/// Binds functions of one decimal.
+/// Binds functions of a single decimal.
 fn unary(name: &'static str, from: SqlType, arguments: &[Argument]) -> Option<Resolved> {
     let (digits, scale) = exact(from)?;
     let rounding = match name {
@@ -392,7 +392,7 @@ fn extreme(name: &'static str, arguments: &[Argument]) -> Option<Resolved> {
 
 /// A parsed decimal literal with its scale: `-1.50`, `1e3`.
 struct Written {
-    /// Digits without the decimal point and without trailing zeros after it.
+    /// Digits without the decimal point or trailing zeros after it.
     digits: i256,
     /// Number of digits before the decimal point.
     integer_digits: usize,
@@ -441,7 +441,7 @@ impl Written {
         })
     }
 
-    /// Returns the digits in `scale`, which must be large enough for all decimal places.
+    /// Returns the digits in `scale`, which must be large enough to hold all decimal places.
     fn in_scale(&self, scale: u8) -> Option<i256> {
         let more = usize::from(scale).checked_sub(self.fraction_digits)?;
         self.digits.checked_mul(power(more as u32)?)
@@ -596,8 +596,8 @@ fn from_texts(texts: &StringViewArray, to: SqlType, scale: u8) -> Result<ArrayRe
     })
 }
 
-/// Converts a column of decimals to LONG. Decimal places are truncated; a value out of range
-/// becomes null.
+/// Converts a decimal column to LONG. Decimal places are truncated; out-of-range values become
+/// null.
 pub(crate) fn to_longs(array: &ArrayRef, scale: u8) -> Result<Int64Array> {
     let unit = power(u32::from(scale)).unwrap_or(i256::ONE);
     let long = |value: i256| divide(value, unit, Rounding::Down)?.to_i128()?.try_into().ok();

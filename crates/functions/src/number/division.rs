@@ -1,5 +1,4 @@
-//! Remainders, quotients and divisors of whole numbers. As with `/`, division by zero results in
-//! null.
+//! Remainders, quotients and divisors of whole numbers. As with `/`, division by zero yields null.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float64Type, Int64Type};

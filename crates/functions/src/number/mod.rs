@@ -1,4 +1,4 @@
-//! Numbers: arithmetic, decimals, functions.
+//! Numbers: arithmetic, decimals and functions.
 
 pub(crate) mod arithmetic;
 pub(crate) mod decimal;

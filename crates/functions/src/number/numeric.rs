@@ -90,7 +90,7 @@ fn extreme(
     Ok(resolved(name, Volatility::Immutable, types, common, arguments, kernel))
 }
 
-/// Returns the greatest or least value of each row. Nulls are ignored.
+/// Returns each row's greatest or least value, ignoring nulls.
 fn pick<T: SentinelType>(call: &Call<'_>, greatest: bool) -> Result<ArrayRef>
 where
     T::Native: PartialOrd,
@@ -103,7 +103,7 @@ where
     }))
 }
 
-/// Formats a number of bytes for display: `1.5 KiB`.
+/// Formats a byte count for display: `1.5 KiB`.
 pub fn size_text(bytes: f64) -> std::string::String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut shown = bytes;
@@ -161,9 +161,9 @@ macro_rules! rounding {
     };
 }
 
-/// Returns the number of the bucket that contains a value. The buckets have equal width and are
-/// numbered from 1. For values below the first bucket, the result is 0. For values above the last
-/// bucket, it is the number of buckets plus 1. The bounds may be in either order.
+/// Returns the number of the bucket that contains a value. Buckets are of equal width and numbered
+/// from 1. A value below the first bucket yields 0; a value above the last yields the number of
+/// buckets plus 1. The bounds may be in either order.
 fn width_bucket(call: &Call<'_>) -> Result<ArrayRef> {
     let [value, low, high] = [0, 1, 2].map(|index| call.primitive::<Float64Type>(index));
     let (value, low, high) = (value?, low?, high?);
@@ -190,8 +190,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "abs",
         &[
-            // The result for BYTE is a SHORT, because the smallest BYTE has no positive
-            // counterpart. INT is first because it accepts the untyped null.
+            // BYTE returns a SHORT because the smallest BYTE has no positive counterpart. INT comes
+            // first because it accepts the untyped null.
             direct(&[Is(Int)], Int, |call| map::<Int32Type>(call, i32::wrapping_abs)),
             direct(&[Is(Byte)], Short, |call| {
                 let bytes = call.primitive::<Int8Type>(0)?;

@@ -10,7 +10,7 @@ use crate::resolve::ResolveError;
 use crate::signature::Bound;
 use crate::text::bounded_text::BoundedText;
 
-/// Maximum number of zeros that an exponent may add to a number's digits. No DOUBLE needs more.
+/// Maximum number of zeros that an exponent may add to a number's digits. No DOUBLE requires more.
 const MAX_ZEROS: i32 = 400;
 /// Roman numerals and their values.
 const ROMAN: [(&str, u32); 13] = [
@@ -31,16 +31,16 @@ const ROMAN: [(&str, u32); 13] = [
 /// Width of the longest Roman number below 4,000.
 const ROMAN_WIDTH: usize = 15;
 
-/// An element of a pattern.
+/// A pattern element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PatternElement {
-    /// A digit position. If the number has no digit there, a zero or a blank is written.
+    /// A digit position. A zero or a blank is written if the number has no digit there.
     Digit {
         is_zero: bool,
     },
     Point,
     Comma,
-    /// An explicit sign: `S` and `SG` write both signs, `MI` only minus, `PL` only plus.
+    /// An explicit sign: `S` and `SG` write both signs, `MI` only a minus, `PL` only a plus.
     Sign {
         has_plus: bool,
         has_minus: bool,
@@ -63,16 +63,16 @@ struct Pattern {
     has_point: bool,
     /// `FM`: no padding blanks, and no trailing zeros unless a `0` requires them.
     is_dense: bool,
-    /// `PR`: a negative number is written in angle brackets.
+    /// `PR`: negative numbers are written in angle brackets.
     is_bracketed: bool,
     is_scientific: bool,
     /// Whether a leading plus sign is written.
     has_plus: bool,
-    /// `RN`, `rn`: the number is written in Roman numerals, in lower case when `true`.
+    /// `RN`, `rn`: the number is written in Roman numerals, in lower case if `true`.
     roman: Option<bool>,
 }
 
-/// Keywords of a pattern. A keyword precedes its own prefixes.
+/// Pattern keywords. A keyword precedes its own prefixes.
 const WORDS: [&str; 14] =
     ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "TH", "9", "0", ".", "D", ",", "G"];
 
@@ -160,7 +160,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// Writes a number that is given as a string.
+    /// Writes a number given as a string.
     fn write(&self, text: &str, out: &mut BoundedText) {
         let Some(number) = Number::parse(text) else { return };
         if let Some(is_lower) = self.roman {
@@ -194,7 +194,7 @@ impl Pattern {
         out.push_str(&letters);
     }
 
-    /// Writes one digit, the pattern's decimal places, and the exponent.
+    /// Writes one digit before the point, the pattern's decimal places, and the exponent.
     fn write_scientific(&self, number: &Number, out: &mut BoundedText) {
         let places = self.digits[1];
         let (mut mantissa, mut exponent) = number.normal();
@@ -224,9 +224,9 @@ impl Pattern {
             |element: &PatternElement| matches!(element, PatternElement::Digit { is_zero: true });
         let is_digit = |element: &&PatternElement| matches!(element, PatternElement::Digit { .. });
         let digits = if is_over { self.digits[1] } else { self.decimal_places(number) };
-        // First position at which a digit is written: the number has a digit there, or the pattern
-        // requires a zero. If no decimal places are written, at least one digit is written before
-        // the point.
+        // First position at which a digit is written. Either the number has a digit there or the
+        // pattern requires a zero. If no decimal places are written, at least one digit is written
+        // before the point.
         let is_whole = digits == 0;
         let by_number = positions.saturating_sub(number.integer.len().max(usize::from(is_whole)));
         let zeros = self.elements.iter().filter(is_digit).position(is_zero);
@@ -296,7 +296,7 @@ impl Pattern {
         });
     }
 
-    /// Writes one digit. The position is counted from the first digit of the pattern.
+    /// Writes one digit. The position is counted from the pattern's first digit.
     fn write_digit(
         &self,
         number: &Number,
@@ -398,8 +398,8 @@ impl Number {
         Self { is_negative, integer: whole.trim_start_matches('0').into(), fraction }
     }
 
-    /// Returns the number times 10 to the power of `shift`, rounded to `places` decimal places,
-    /// halves away from zero.
+    /// Returns the number times 10 to the power of `shift`, rounded to `places` decimal places with
+    /// halves rounded away from zero.
     fn rounded(&self, places: usize, shift: usize) -> Self {
         let Self { is_negative, integer: whole, mut fraction } = self.clone().moved(shift as i32);
         let mut carry = fraction.as_bytes().get(places).is_some_and(|digit| *digit >= b'5');
@@ -424,7 +424,7 @@ impl Number {
         }
     }
 
-    /// Returns the number with one digit before the decimal point, and its exponent of 10.
+    /// Returns the number with one digit before the decimal point, along with its base-10 exponent.
     fn normal(&self) -> (Self, i32) {
         let zeros = self.fraction.bytes().take_while(|digit| *digit == b'0').count();
         let exponent = match self.integer.len() {
@@ -436,7 +436,7 @@ impl Number {
     }
 }
 
-/// Builds the kernel of `to_char(number, pattern)`. The number is passed as a string.
+/// Builds the kernel for `to_char(number, pattern)`. The number is passed as a string.
 pub(crate) fn to_char(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     let known = bound.arguments[1].text().map(|text| Pattern::parse(&text)).transpose();
     let known = known.map_err(|message| ResolveError::Invalid { message })?;

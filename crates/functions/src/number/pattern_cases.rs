@@ -1,4 +1,4 @@
-// Results recorded from PostgreSQL 15: number, pattern, formatted number.
+// Results recorded from PostgreSQL 15, as number, pattern and formatted number.
 [
     ("0", "999", "   0"),
     ("0", "FM999.990", ".000"),

@@ -1,4 +1,4 @@
-//! Rounding of DOUBLE to decimal places, based on the number's decimal representation.
+//! Rounding of DOUBLE to decimal places based on its decimal representation.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float64Type, Int32Type};
@@ -19,14 +19,15 @@ pub(super) enum Digits {
     Down,
 }
 
-/// Magnitude from which DOUBLE has no fractions, so that rounding to decimal places has no effect.
+/// Magnitude at and above which DOUBLE has no fractions, so rounding to decimal places has no
+/// effect.
 const MAX_SCALED: f64 = 4_503_599_627_370_496.0;
 
-/// Rounds `value` to `places` decimal places. Negative places count to the left of the point.
+/// Rounds `value` to `places` decimal places. Negative places are counted to the left of the point.
 ///
-/// The quotient of two whole numbers is rounded correctly. A comparison of the value with such a
-/// quotient therefore shows whether the value is above or below a decimal. A product with a power
-/// of ten is not exact: 9.2 * 10 may be less than 92.
+/// The quotient of two whole numbers is rounded correctly. Comparing the value with such a quotient
+/// therefore shows whether it is above or below a decimal. Multiplying by a power of ten is not
+/// exact: 9.2 * 10 may be less than 92.
 pub(super) fn to_places(value: f64, places: i32, digits: Digits) -> f64 {
     let power = 10_f64.powi(places.saturating_abs());
     if !power.is_finite() {
@@ -63,7 +64,7 @@ pub(super) fn to_places(value: f64, places: i32, digits: Digits) -> f64 {
     decimal(if is_up { low + 1.0 } else { low }).copysign(value)
 }
 
-/// Rounds to the nearest whole number, halves up.
+/// Rounds to the nearest whole number, with halves rounded up.
 pub(super) fn to_integer(value: f64) -> f64 {
     let floor = value.floor();
     if value - floor >= 0.5 { floor + 1.0 } else { floor }

@@ -1,4 +1,4 @@
-//! 64-bit evaluation of INT arithmetic, so that it does not wrap before a comparison or an
+//! 64-bit evaluation of INT arithmetic, which keeps it from wrapping before a comparison or an
 //! operation in a wider type.
 
 use datafusion::common::ScalarValue;
@@ -21,7 +21,7 @@ pub fn in_64_bits(expr: &Expr) -> Option<Expr> {
     let types = (SqlType::Long, SqlType::Long, SqlType::Long);
     let kernel = arithmetic::kernel(op, types.0, types.1, types.2)?;
     let operator = operator(function_name(op), types, &SqlType::Long.name(), kernel);
-    // The recursion depth equals the depth of the expression.
+    // The recursion is as deep as the expression.
     let (left, right) = (grown(|| as_long(left))?, grown(|| as_long(right))?);
     Some((operator.build)(left, right))
 }
@@ -32,8 +32,8 @@ fn as_long(expr: &Expr) -> Option<Expr> {
     Some(in_64_bits(expr).unwrap_or_else(cast))
 }
 
-/// Returns a LONG that was cast from at most 32 bits, and the constant that is added to it or
-/// subtracted from it.
+/// Returns a LONG that was cast from at most 32 bits, and the constant added to it or subtracted
+/// from it.
 #[must_use]
 pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
@@ -62,8 +62,8 @@ fn widened(expr: &Expr) -> Option<&Expr> {
     (is_cast && is_narrow).then(|| args.first()).flatten()
 }
 
-/// Whether the constants of a chain of `+` and `-`, or of `*`, exceed the range of INT when
-/// combined. For example, `i * 3600 * 1000000` is a LONG.
+/// Whether the combined constants in a chain of `+` and `-`, or of `*`, exceed the range of INT.
+/// For example, `i * 3600 * 1000000` is a LONG.
 #[must_use]
 pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     if constant(left).is_none() && constant(right).is_none() {
@@ -76,11 +76,11 @@ pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     i32::try_from(all).is_err()
 }
 
-/// Maximum number of links of a chain that are examined. It limits the cost, because each operation
-/// in a chain examines the chain again.
+/// Maximum number of links examined in a chain. It limits the cost, because each operation in a
+/// chain examines the chain again.
 const MAX_LINKS: usize = 16;
 
-/// Returns the combined constants of a chain of one operation, if any.
+/// Returns the combined constants in a chain of one operation, if any.
 fn chained(op: BinaryOperator, expr: &Expr, links: usize) -> Option<i64> {
     if let Some(constant) = constant(expr) {
         return Some(constant);
@@ -114,7 +114,7 @@ fn constant(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// Returns the operation and operands of arithmetic whose result is an INT.
+/// Returns the operator and operands of arithmetic that yields an INT.
 fn int_arithmetic(expr: &Expr) -> Option<(BinaryOperator, &Expr, &Expr)> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
     let native = func.inner().downcast_ref::<Native>()?;

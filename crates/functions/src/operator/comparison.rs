@@ -1,9 +1,9 @@
-//! Comparisons in two-valued logic, where no result is ever null. `=` treats two nulls as equal,
-//! `<` and `>` are false if an operand is null, `<=` and `>=` are true for two nulls.
+//! Comparisons in two-valued logic, where no result is ever null. `=` treats two nulls as equal;
+//! `<` and `>` are false if an operand is null; `<=` and `>=` are true for two nulls.
 //!
-//! Where `DataFusion`'s own operators can express this, they are used, so that its kernels and its
-//! pruning apply. DOUBLE (tolerance, signed zero) and SYMBOL (keys instead of strings) have kernels
-//! here.
+//! `DataFusion`'s own operators are used where they can express this, so its kernels and pruning
+//! apply. DOUBLE (tolerance, signed zero) and SYMBOL (keys instead of strings) have their own
+//! kernels here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ use crate::operator::times::{compared_wide, wide_time};
 use crate::resolve::{Argument, BuildOperator, ResolvedOperator};
 use crate::text::parse;
 
-/// Difference below which two DOUBLE values are equal for `=`.
+/// Difference below which `=` treats two DOUBLE values as equal.
 pub const DOUBLE_TOLERANCE: f64 = 1e-10;
 
 pub(crate) fn resolve(
@@ -46,7 +46,7 @@ pub(crate) fn resolve(
             return Some(symbol_equality(op, true));
         }
         if left.sql_type == SqlType::Symbol && right.sql_type == SqlType::Symbol {
-            // For joins and grouping, symbols are compared by code instead of by string.
+            // For joins and grouping, symbols are compared by code rather than by string.
             return Some(plain(op, SqlType::Symbol, left.may_be_null(), right.may_be_null()));
         }
     }
@@ -54,7 +54,7 @@ pub(crate) fn resolve(
         (equality, left.sql_type, right.sql_type)
         && one != other
     {
-        // Geohashes of different precision are never equal.
+        // Geohashes with different precisions are never equal.
         return Some(always(left.sql_type, right.sql_type, op == BinaryOperator::NotEqual));
     }
     if !left.is_null()
@@ -99,7 +99,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// Returns the type in which two operands are compared.
+/// Returns the type two operands are compared in.
 pub fn common_type(left: SqlType, right: SqlType) -> Option<SqlType> {
     use SqlType as T;
     let text = |sql_type: T| sql_type.is_text();
@@ -163,8 +163,8 @@ fn widest_integer(a: SqlType, b: SqlType) -> SqlType {
     if rank(a) >= rank(b) { a } else { b }
 }
 
-/// Returns BYTE or SHORT if one operand has that type and the other is an integer constant in its
-/// range. The column is then compared without a cast.
+/// Returns BYTE or SHORT if one operand has that type and the other is an integer constant within
+/// its range. The column is then compared without a cast.
 fn narrow(own: &Argument, constant: &Argument) -> Option<SqlType> {
     let range = match own.sql_type {
         SqlType::Byte => i64::from(i8::MIN)..=i64::from(i8::MAX),
@@ -205,7 +205,7 @@ fn against_null(
         let side = Box::new(if left_is_null { right } else { left });
         if negated { Expr::IsNotNull(side) } else { Expr::IsNull(side) }
     });
-    // The null operand is dropped, and the other operand keeps its type and needs no cast.
+    // The null operand is dropped. The other operand keeps its type and needs no cast.
     let keep = |argument: &Argument| if argument.is_null() { common } else { argument.sql_type };
     ResolvedOperator {
         left_type: keep(left),
@@ -251,7 +251,7 @@ fn plain(
     ResolvedOperator { left_type: common, right_type: common, return_type: SqlType::Boolean, build }
 }
 
-/// Evaluates an operator on the ordering of two values.
+/// Evaluates a comparison operator on the ordering of two values.
 fn holds(op: BinaryOperator, ordering: std::cmp::Ordering) -> bool {
     match op {
         BinaryOperator::Equal => ordering.is_eq(),
@@ -263,7 +263,7 @@ fn holds(op: BinaryOperator, ordering: std::cmp::Ordering) -> bool {
     }
 }
 
-/// The functions that compare DOUBLE values in a plan, and their operators. A scan uses them to
+/// The functions that compare DOUBLE values in a plan, with their operators. A scan uses them to
 /// skip data that cannot match.
 pub const DOUBLE_COMPARISONS: [(&str, Operator); 5] = [
     ("double_equal", Operator::Eq),
@@ -381,8 +381,8 @@ fn symbol_equality(op: BinaryOperator, swapped: bool) -> ResolvedOperator {
     if op == BinaryOperator::NotEqual { negated(resolved) } else { resolved }
 }
 
-/// The keys of a string in one dictionary. All batches of a snapshot share the dictionary, so one
-/// lookup serves a whole scan.
+/// A string's keys in one dictionary. All batches in a snapshot share the dictionary, so one lookup
+/// serves a whole scan.
 struct FoundKeys {
     dictionary: ArrayRef,
     text: String,

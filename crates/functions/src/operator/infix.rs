@@ -1,4 +1,4 @@
-//! Infix and prefix operators, and the expressions they build.
+//! Infix and prefix operators and the expressions they build.
 
 use std::sync::Arc;
 

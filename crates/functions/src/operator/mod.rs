@@ -1,4 +1,4 @@
-//! Infix and prefix operators, comparisons, conditions.
+//! Infix and prefix operators, comparisons and conditions.
 
 pub(crate) mod comparison;
 pub(crate) mod infix;

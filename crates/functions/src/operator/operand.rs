@@ -1,5 +1,5 @@
-//! Binding of infix and prefix operators. It determines which types combine, the types to cast the
-//! operands to, and the resulting expression.
+//! Binding of infix and prefix operators. It determines which types can be combined, which types
+//! the operands are cast to, and the resulting expression.
 
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ fn arithmetic_operator(
     Some(operator(function_name(op), (l, r, returns), &returns.name(), kernel))
 }
 
-/// Returns the types of the operands of an arithmetic or bit operator, and the result type.
+/// Returns the operand types of an arithmetic or bit operator, and the result type.
 fn arithmetic_types(
     op: BinaryOperator,
     left: &Argument,
@@ -148,7 +148,7 @@ fn arithmetic_types(
     if additive && (is_time(l) || is_time(r)) {
         return time_arithmetic(op, left, right);
     }
-    // A constant FLOAT combined with a constant integer or FLOAT remains FLOAT. A FLOAT column is
+    // A constant FLOAT combined with a constant integer or FLOAT stays FLOAT. A FLOAT column is
     // computed as DOUBLE.
     if left.constant.is_some() && right.constant.is_some() && !bitwise {
         let integer = |sql_type: T| sql_type.is_integer();
@@ -164,7 +164,7 @@ fn arithmetic_types(
     (!bitwise || common.is_integer()).then_some((common, common, common))
 }
 
-/// Returns the type in which an operand is used in arithmetic.
+/// Returns the type an operand has in arithmetic.
 fn number_like(sql_type: SqlType) -> Option<SqlType> {
     Some(match sql_type {
         SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Char => SqlType::Int,

@@ -28,7 +28,7 @@ fn compare(
     Ok((resolved.build)(left, right))
 }
 
-/// Builds `value IS NULL`, which is always false for types without null.
+/// Builds `value IS NULL`, which is always false for types that have no null.
 #[must_use]
 pub fn is_null(value: Expr, argument: &Argument) -> Expr {
     if argument.sql_type == SqlType::Null {
@@ -92,8 +92,8 @@ pub fn in_list(value: (&Expr, &Argument), list: &[(Expr, Argument)]) -> Result<E
     Ok(terms.pop().unwrap_or_else(|| literal(false)))
 }
 
-/// Returns the common type of several values, for CASE branches, `coalesce` and numeric columns of
-/// a UNION.
+/// Returns the common type of several values in CASE branches, `coalesce` and numeric UNION
+/// columns.
 pub fn value_type(types: &[SqlType]) -> Result<SqlType, ResolveError> {
     let mut common = SqlType::Null;
     for &next in types {

@@ -1,5 +1,5 @@
-//! Comparison of times with different units, as 128-bit nanoseconds, which cannot overflow. As
-//! 64-bit integers in the finer unit, dates after 2262 would be null.
+//! Compares times with different units as 128-bit nanoseconds, which cannot overflow. As 64-bit
+//! integers in the finer unit, dates after 2262 would be null.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::column::{Call, internal};
 use crate::native::{Kernel, Native, call};
 use crate::resolve::Argument;
 
-/// A type with enough digits for any time of any unit in nanoseconds.
+/// A type with enough digits for a time in any unit, in nanoseconds.
 const WIDE: SqlType = SqlType::Decimal(38, 0);
 
 /// Whether columns of these types are compared with [`wide_time`].
@@ -25,7 +25,7 @@ pub fn is_wide(one: SqlType, other: SqlType) -> bool {
     one != other && unit_of(one).is_some() && unit_of(other).is_some()
 }
 
-/// Converts a time to nanoseconds in an integer that is wide enough for every unit.
+/// Converts a time to nanoseconds, in an integer wide enough for every unit.
 #[must_use]
 pub fn wide_time(time: Expr, from: SqlType) -> Expr {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| widened(call, from));
@@ -45,8 +45,8 @@ fn widened(call: &Call<'_>, from: SqlType) -> Result<ArrayRef> {
     Ok(Arc::new(wide.with_precision_and_scale(38, 0)?))
 }
 
-/// Returns the types of two times if they are compared with [`wide_time`]; `None` if one of the two
-/// types can represent both times.
+/// Returns the types of two times if they are compared with [`wide_time`]; `None` if either type
+/// can represent both times.
 pub(crate) fn compared_wide(left: &Argument, right: &Argument) -> Option<(SqlType, SqlType)> {
     let (l, r) = (time_type(left, right)?, time_type(right, left)?);
     let (left_unit, right_unit) = (unit_of(l)?, unit_of(r)?);
@@ -60,7 +60,7 @@ pub(crate) fn compared_wide(left: &Argument, right: &Argument) -> Option<(SqlTyp
     (l != r && !is_known).then_some((l, r))
 }
 
-/// Returns the time type of an operand. Constant text next to a time is read in microseconds if
+/// Returns an operand's time type. Constant text next to a time is read in microseconds if
 /// nanoseconds cannot represent it.
 fn time_type(operand: &Argument, other: &Argument) -> Option<SqlType> {
     if unit_of(operand.sql_type).is_some() {

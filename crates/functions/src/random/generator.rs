@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::column::Call;
 
-/// Number of calls so far. It ensures that no two generators start from the same state.
+/// Number of calls so far. It ensures that no two generators start in the same state.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 /// Creates the generator of one batch, seeded from the statement's generator if it has a seed.

@@ -36,7 +36,7 @@ use crate::signature::{
 };
 use crate::text::parse;
 
-/// Fraction of nulls: 0 for none, 1 for all values, n for one in n values.
+/// The rate of nulls: 0 for none, 1 for all values, n for one in n values.
 struct NullRate(u32);
 
 impl NullRate {
@@ -122,7 +122,7 @@ fn word(random: &mut ChaCha8Rng, low: i32, high: i32, out: &mut impl Extend<char
     out.extend((0..length).map(|_| char::from(random.random_range(b'A'..=b'Z'))));
 }
 
-/// Draws strings whose length lies between two bounds. The arguments are (min, max, null rate),
+/// Draws strings whose length is between two bounds. The arguments are (min, max, null rate),
 /// optionally preceded by the number of distinct strings to draw from.
 fn words(call: &Call<'_>) -> Result<ArrayRef> {
     let listed = call.arguments.len() == 4;
@@ -162,7 +162,7 @@ fn words(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Converts a kernel that returns strings to a kernel that returns SYMBOLs.
+/// Converts a kernel that returns strings into one that returns SYMBOLs.
 fn as_symbols(run: fn(&Call<'_>) -> Result<ArrayRef>) -> Kernel {
     Arc::new(move |call: &Call<'_>| symbols(&run(call)?))
 }
@@ -250,8 +250,8 @@ const fn list_of(gives: SqlType) -> Overload {
 const LENGTHS: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int)];
 const LISTED: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int), Is(Int)];
 
-/// Resolves `rnd_double_array(dimensions [, null rate [, longest]])`. If `longest` is 0, a length
-/// for each dimension follows.
+/// Resolves `rnd_double_array(dimensions [, null rate [, longest]])`. If `longest` is 0, it is
+/// followed by a length for each dimension.
 fn random_array(
     name: &str,
     arguments: &[Argument],
