@@ -1,6 +1,6 @@
 /**
- * `tidemark check`: verifies every checksum in a root that no server uses: manifests, log, symbols
- * and segments. It writes nothing.
+ * `tidemark check`: verifies every checksum in a root that no server is using: manifests, log,
+ * symbols and segments. It writes nothing.
  */
 import { existsSync } from 'node:fs';
 

@@ -50,9 +50,9 @@ const HEAP_GROWTH_PERCENT = 30;
  */
 const NURSERY_GROWTH_FACTOR = 1;
 /**
- * The allocator reads this variable when the engine is loaded. It disables huge pages, whatever the
- * system setting is. The kernel assembles and zeroes them 2 MiB at a time, which delayed commits by
- * 40 to 80 ms.
+ * The allocator reads this variable when the engine is loaded. It disables huge pages, regardless
+ * of the system setting. The kernel assembles and zeroes them 2 MiB at a time, which delayed
+ * commits by 40 to 80 ms.
  */
 const HUGE_PAGES = { name: 'MIMALLOC_ALLOW_THP', value: '0' } as const;
 /** Exit code of a forced stop, the same as that of `timeout`. */
@@ -239,7 +239,7 @@ async function shutDown(server: RunningServer, root: string): Promise<void> {
   clearTimeout(late);
 }
 
-/** Deletes the spill files of queries; the next start deletes any remaining ones. */
+/** Deletes query spill files; the next start deletes any that remain. */
 function clearSpilled(root: string): void {
   const folder = join(root, 'tmp');
   try {

@@ -52,7 +52,7 @@ export function openCopy(
   });
 }
 
-/** Creates the schema detection for text files that queries read. */
+/** Creates the schema detector for text files that queries read. */
 export function openTexts(root: string, config: Config): TextShapeDetector {
   const texts = new TextFiles({
     // The engine clears this directory when it opens the root.

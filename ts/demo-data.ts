@@ -1,6 +1,6 @@
 /**
- * The demonstration data set: a day of trades and quotes with generated prices. It is the same for
- * every user except for the date. It is loaded as CSV through the engine's appender, like any
+ * The demonstration data set: a day of trades and quotes with generated prices. Apart from the
+ * date, it is the same for every user. It is loaded as CSV through the engine's appender, like any
  * import.
  */
 import type { AppenderSpec, CsvColumnSpec, Database } from './engine/index.js';

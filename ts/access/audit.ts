@@ -1,8 +1,8 @@
 /**
  * The audit log records logins, refused logins and changes. Each event is one JSON line in a
- * separate file. Each line carries a digest of itself and of the previous line, so that a removed
- * or changed line is detected. A full file is renamed to `audit.jsonl.1`, the previous `.1` to
- * `.2`, and so on. The chain continues across files.
+ * separate file. Each line carries a digest of itself and of the previous line, so a removed or
+ * altered line is detected. A full file is renamed to `audit.jsonl.1`, the previous `.1` to `.2`,
+ * and so on. The chain continues across files.
  */
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -10,26 +10,26 @@ import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promi
 export type AuditFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 const FIRST = '0'.repeat(64);
-/** Maximum characters per value, so that client input cannot fill the disk. */
+/** Maximum length of a value, in characters. It keeps client input from filling the disk. */
 const MAX_VALUE_LENGTH = 8 * 1024;
 /** File mode: only the server's OS user may read the audit log. */
 const MODE = 0o600;
 
 export interface AuditSetting {
-  /** Maximum bytes per file; 0 disables rotation. */
+  /** Maximum file size in bytes; 0 disables rotation. */
   readonly fileBytes: number;
   /** Number of files to keep, including the current one. */
   readonly files: number;
   /** Called when a line cannot be written. */
   readonly failed: (error: unknown) => void;
   /**
-   * Receives the end of the chain at intervals. If stored elsewhere, it reveals whether the log, or
-   * its end, was replaced.
+   * Called periodically with the end of the chain. If that is stored elsewhere, it reveals whether
+   * the log or its end was replaced.
    */
   readonly anchor?: (end: ChainEnd) => void;
 }
 
-/** The last line that was written. */
+/** The last line written. */
 export interface ChainEnd {
   readonly sequence: number;
   readonly hash: string;
@@ -37,7 +37,7 @@ export interface ChainEnd {
 
 const ANCHOR_MS = 10 * 60_000;
 
-/** Maximum lines buffered in memory while the log cannot be written. */
+/** Maximum number of lines buffered in memory while the log cannot be written. */
 const MAX_WAITING = 10_000;
 
 export class AuditLog {
@@ -99,8 +99,8 @@ export class AuditLog {
   }
 
   /**
-   * Resolves when every queued event has been written to the operating system or its write has
-   * failed.
+   * Resolves once each queued event has either been passed to the operating system or failed to be
+   * written.
    */
   async flush(): Promise<void> {
     await this.#queue;
@@ -151,7 +151,7 @@ export class AuditLog {
     }
   }
 
-  /** Renames the current file to `.1`, and shifts older files only as far as needed. */
+  /** Renames the current file to `.1`, shifting older files only as far as needed. */
   async #rotate(): Promise<void> {
     const at = (number: number): string =>
       number === 0 ? this.#path : `${this.#path}.${String(number)}`;
@@ -186,7 +186,7 @@ const NO_LINES: End = { bytes: 0, last: FIRST, sequence: 0 };
 async function endOf(path: string): Promise<End | null> {
   const text = await readFile(path, 'utf8').catch(() => '');
   const lines = text.split('\n').filter((line) => line !== '');
-  // A line truncated by a crash is terminated, so that the next event starts on a new line.
+  // Terminates a line truncated by a crash, so that the next event starts on a new line.
   if (text !== '' && !text.endsWith('\n')) {
     const file = await openFile(path);
     await file.appendFile('\n');
@@ -242,7 +242,7 @@ function cut<T>(value: T): T | string {
 
 /**
  * Escapes control characters above U+001F, because logs are read in terminals. JSON already escapes
- * the lower ones.
+ * those up to U+001F.
  */
 function escaped(json: string): string {
   return json.replace(/[\u007f-\u009f\u2028\u2029]/g, (character) => {

@@ -1,4 +1,4 @@
-/** Authorisation: checks the accesses of a statement, and throws `AccessDenied`. */
+/** Authorisation: checks a statement's accesses and throws `AccessDenied` if one is not allowed. */
 import { type Access, DatabaseError, type Owner } from '../session/index.js';
 import { refusal } from './model.js';
 import type { Rights } from './store.js';

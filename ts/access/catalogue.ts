@@ -112,7 +112,7 @@ type Checked<Name extends Catalogued> = Name;
  * service account.
  */
 export const DATABASE_ADMIN = 'DATABASE ADMIN';
-/** Represents every permission at the level of the grant. */
+/** Stands for every permission at the grant's level. */
 export const ALL = 'ALL';
 /** Granted on a service account, not on data. */
 export const ASSUME = 'ASSUME SERVICE ACCOUNT';
@@ -124,10 +124,7 @@ const KINDS: ReadonlyMap<string, PermissionKind> = new Map(
   ].map((kind) => [kind.name, kind]),
 );
 
-/**
- * Overload for the engine's permissions: a permission that is missing from the list above is a
- * compile error.
- */
+/** Overload for the engine's permissions: omitting one from the list above is a compile error. */
 export function permissionKind(name: Checked<Permission>): PermissionKind;
 export function permissionKind(name: string): PermissionKind | undefined;
 export function permissionKind(name: string): PermissionKind | undefined {

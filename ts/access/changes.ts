@@ -58,7 +58,7 @@ export class Changes {
     this.#context = context;
   }
 
-  /** Completes the grant changes of statements that a previous process did not finish. */
+  /** Completes the grant changes for statements that a previous process left unfinished. */
   async settle(): Promise<void> {
     const { store, database } = this.#context;
     const intents = [...store.intents()];
@@ -236,7 +236,7 @@ function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
     }, grants),
   );
   // The user keeps these permissions, so that the change itself can continue. No other change
-  // starts before it ends.
+  // starts until this one ends.
   for (const permission of ['RENAME TABLE', 'RENAME COLUMN', 'DROP COLUMN']) {
     const current = grants.get(permission);
     if (current !== undefined) {
@@ -320,7 +320,7 @@ function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly E
     case 'CreateView':
       return [{ effect: 'create', table: node.name.text, owner: ownerOfView(node) }];
     case 'Rename':
-      // With IF EXISTS, there may be no such table.
+      // With IF EXISTS, the table may not exist.
       return description.accesses.length === 0
         ? []
         : [{ effect: 'rename', table: node.table.text, to: node.to.text }];

@@ -99,7 +99,7 @@ export class StoredDirectory implements Directory {
   }
 
   /**
-   * Returns the iteration count for a name without a user. Counts differ between users, because
+   * Returns the iteration count for a name that has no user. Counts differ between users, because
    * each was configured when the password was set.
    */
   #roundsOf(name: string): number {

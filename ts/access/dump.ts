@@ -22,7 +22,7 @@ export function dumpOf(node: Node): Shown | null {
   return node.kind === 'Show' && node.subject.subject === 'CreateDatabase' ? node.subject : null;
 }
 
-/** Returns one statement per line. A principal follows the principals that it depends on. */
+/** Returns one statement per line. Each principal comes after the principals it depends on. */
 export function dumped(context: AccessContext, rights: Rights, shown: Shown): readonly string[] {
   const included = new Set(
     (Object.keys(CATEGORIES) as Category[]).filter((category) =>
@@ -46,7 +46,7 @@ export function dumped(context: AccessContext, rights: Rights, shown: Shown): re
 
 /**
  * Returns whether to include a category. A category that is named explicitly requires its
- * permission. Otherwise a category without permission is omitted.
+ * permission. Any other category is omitted if the user lacks its permission.
  */
 function isIncluded({ exclude, categories }: Shown, category: Category, rights: Rights): boolean {
   const names = categories.map(({ text }) => text.toUpperCase());

@@ -17,9 +17,9 @@ interface GrantRequest {
   readonly permissions: readonly Permission[];
   readonly on: GrantTarget | null;
   readonly schema: CurrentSchema;
-  /** Whether a table or column that does not exist causes an error. */
+  /** Whether a missing table or column is an error. */
   readonly verification: boolean;
-  /** Rights of the user who grants. */
+  /** Rights of the granting user. */
   readonly rights: Rights;
 }
 

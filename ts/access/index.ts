@@ -61,7 +61,7 @@ const AUDIT_FILE = 'audit.jsonl';
 const REFUSED_FILE = 'audit-refused.jsonl';
 const REFUSED_FILE_BYTES = 64 * 1024 * 1024;
 
-/** Access control, enabled. */
+/** Access control when it is enabled. */
 export class Access implements Guard {
   readonly statements: ServerStatements;
   readonly directory: StoredDirectory;
@@ -114,7 +114,7 @@ export class Access implements Guard {
       try {
         await recordRefusals(database, (owner) => rightsOfOwner(access.#context, owner));
       } catch (error) {
-        // The change itself is already committed; the next change retries the update of the refresh
+        // The change itself is already committed; the next change retries updating the refresh
         // records.
         logger.error('refresh_rights_failed', { message: asDatabaseError(error).message });
       }

@@ -57,8 +57,8 @@ export class Lists {
   }
 
   /**
-   * Returns all lists that a statement requests. Throws `AccessDenied` for a list that the user has
-   * no permission to read.
+   * Returns all lists that a statement requests. Throws `AccessDenied` for a list that the user may
+   * not read.
    */
   async of(principal: Principal, tree: Tree, text: string): Promise<Listed> {
     const lists: Record<string, ListedRows> = {};
@@ -293,7 +293,7 @@ function loginMethods(principal: StoredPrincipal | undefined): readonly boolean[
   return [verifier !== null, publicKey !== null, isAlive].map((has) => has && enabled);
 }
 
-/** Appends the rows of the list to a SHOW with a single column `ddl`. */
+/** Appends the list's rows to a SHOW whose only column is `ddl`. */
 function withList(shown: string): string {
   return `SELECT ddl FROM (${shown}) UNION ALL SELECT ddl FROM ${CATALOGUE}()`;
 }

@@ -101,7 +101,7 @@ function accessesOf(table: string, action: AlterAction): readonly Access[] {
     case 'Dedup':
       return on(action.keys.length === 0 ? 'DEDUP DISABLE' : 'DEDUP ENABLE');
     case 'Other':
-      // Syntax without effect is rejected before the objects that it names are checked.
+      // Syntax that has no effect is rejected before the objects it names are checked.
       return [];
   }
 }

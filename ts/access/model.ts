@@ -261,7 +261,7 @@ interface Refusal {
 }
 
 /**
- * Returns `null` if the grants together cover the access. `required` is the minimum grant required.
+ * Returns `null` if the grants together cover the access. `required` is the minimum grant needed.
  */
 export function refusal(
   sets: readonly Grants[],

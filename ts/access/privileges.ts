@@ -20,7 +20,7 @@ const NAME = /^(?:pg_catalog\.)?has_(table|any_column|column|schema|database)_pr
 const OPTION = /\s+with\s+grant\s+option$/i;
 const CATALOG = /^(?:pg_|information_schema\.)/;
 
-/** Permissions by PostgreSQL's privilege name; `null` for a privilege that does not exist here. */
+/** Permissions by PostgreSQL privilege name; `null` for a privilege that has no equivalent here. */
 const ON_TABLES: ReadonlyMap<string, string | null> = new Map([
   ['SELECT', 'SELECT'],
   ['INSERT', 'INSERT'],
@@ -179,7 +179,7 @@ class Answer {
     return list === '' ? 'true' : `((${argument})::string NOT IN (${list}))`;
   }
 
-  /** Returns whether a privilege on the database is held; every user has USAGE. */
+  /** Returns whether the user holds a privilege on the database; every user has USAGE. */
   #onAll(): boolean {
     const { requested, rights } = this.#call;
     return (
@@ -217,7 +217,7 @@ function isGranted(
   );
 }
 
-/** Parses a table name in a string with PostgreSQL's rules. */
+/** Parses a table name given as a string, following PostgreSQL's rules. */
 function bareName(text: string): string {
   return text.replace(/^(?:"public"|public)\./i, '').replace(/^"(.*)"$/s, '$1');
 }

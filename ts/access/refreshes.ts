@@ -73,8 +73,8 @@ async function refusals(
 }
 
 /**
- * Returns the reason why the owner may not run a refresh. Returns `null` if the owner may, or if
- * the view cannot be refreshed at all.
+ * Returns why the owner may not run a refresh. Returns `null` if the owner may, or if the view
+ * cannot be refreshed at all.
  */
 async function refusal(
   database: Database,

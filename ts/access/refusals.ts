@@ -1,6 +1,6 @@
 /**
- * Refused logins for the audit log. A client can cause an unlimited number of them, so they have a
- * separate log and repetitions are counted. The first refusal of a name at an address is written
+ * Refused logins for the audit log. A client can cause an unlimited number of them, so they go to a
+ * separate log and repeats are only counted. The first refusal of a name from an address is written
  * immediately. Further refusals within a minute are combined into one line with their count.
  */
 import type { LoginEndpoint } from '../auth/index.js';
@@ -8,8 +8,8 @@ import type { AuditLog } from './audit.js';
 
 const WINDOW_MS = 60_000;
 /**
- * Maximum number of names that are counted separately within a minute. Further names are counted
- * per address, also up to a limit.
+ * Maximum number of names counted separately within a minute. Further names are counted per
+ * address, also up to a limit.
  */
 const MAX_NAMES = 100;
 const MAX_ADDRESSES = 100;

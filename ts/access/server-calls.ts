@@ -12,10 +12,7 @@ const CALLS: ReadonlySet<string> = new Set([
 
 const ADMINISTRATION: readonly Access[] = [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }];
 
-/**
- * Returns the accesses to the server anywhere in the statement; calls and tables are matched by
- * name.
- */
+/** Returns every access to the server in the statement; calls and tables are matched by name. */
 export function serverAccesses(tree: object): readonly Access[] {
   const { nodes = [] } = tree as Partial<Tree>;
   return nodes.some(isMeant) ? ADMINISTRATION : [];

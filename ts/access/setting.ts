@@ -9,7 +9,7 @@ import { type AccessStore, EVERYTHING, type Rights } from './store.js';
 export interface AccessSetting {
   /** The configured administrator's name, whether or not the administrator may log in. */
   readonly adminName: string;
-  /** Maximum characters in a principal's name. */
+  /** Maximum length of a principal's name, in characters. */
   readonly nameLengthMax: number;
   /** Hash iterations for a new password. */
   readonly hashIterations: number;
@@ -40,7 +40,7 @@ export function rightsOfOwner({ setting, store }: AccessContext, owner: Owner): 
   return isAdmin ? EVERYTHING : store.rightsOfOwner(owner);
 }
 
-/** Returns whether a permission on the whole database is held. */
+/** Returns whether the rights include a permission on the whole database. */
 export function hasPermission(rights: Rights, permission: string): boolean {
   return rights.all || refusal(rights.sets, { permission, table: '', columns: [] }) === null;
 }

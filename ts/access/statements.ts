@@ -1,4 +1,4 @@
-/** The access control statements. Each is one commit. */
+/** The access control statements. Each runs as a single commit. */
 import { type Identity, scramVerifier } from '../auth/index.js';
 import {
   type Actor,

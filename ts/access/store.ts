@@ -13,7 +13,7 @@ import { decodePrincipal, encodePrincipal, idOfName, type StoredPrincipal } from
 const RECORD_KIND = 'access';
 const PRINCIPAL = 'principal:';
 const INTENT = 'intent:';
-/** Secret from which salts are derived. It never changes during the database's life. */
+/** The secret that salts are derived from. It never changes during the database's lifetime. */
 const SALT_SECRET = 'salt secret';
 const SECRET_BYTES = 32;
 
@@ -35,7 +35,9 @@ export interface Rights {
 export const EVERYTHING: Rights = { all: true, sets: [], accounts: new Map() };
 const NOTHING: Rights = { all: false, sets: [], accounts: new Map() };
 
-/** Maximum cached entries. External users can have many different combinations of groups. */
+/**
+ * Maximum number of cached entries. External users can have many different combinations of groups.
+ */
 const MAX_CACHED_RIGHTS = 10_000;
 
 /** A change in progress. It sees its own changes; others see them only after the commit. */
@@ -98,7 +100,7 @@ export class Draft {
 }
 
 export class AccessStore {
-  /** Salts of passwords and of unknown names. */
+  /** Salts for passwords and for unknown names. */
   readonly salts: NameSalts;
   readonly #records: Records;
   readonly #principals = new Map<string, StoredPrincipal>();
@@ -358,7 +360,7 @@ export function keyOf({ kind, id }: StoredPrincipal): string {
   return `${kind} ${id}`;
 }
 
-/** Creates an error in a statement, with its position. */
+/** Creates an error that carries its position in the statement. */
 export function refused(message: string, span?: { start: number; end: number }): DatabaseError {
   return new DatabaseError({ code: 'InvalidValue', message, ...span });
 }

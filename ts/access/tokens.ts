@@ -6,7 +6,7 @@ import type { RestToken } from './principals.js';
 
 const PREFIX = 'tdm_';
 const SECRET_BYTES = 32;
-/** Length of the check sum, which detects a truncated or mistyped token without a lookup. */
+/** Length of the checksum, which detects a truncated or mistyped token without a lookup. */
 const CHECK_LENGTH = 6;
 const SECRET_LENGTH = 43;
 
@@ -44,8 +44,8 @@ function check(secret: string): string {
 }
 
 /**
- * Parses a duration such as `30d` to milliseconds. Returns `null` unless it is between a minute and
- * ten years.
+ * Parses a duration such as `30d` into milliseconds. Returns `null` unless it is between one minute
+ * and ten years.
  */
 export function ttlMs(text: string): number | null {
   const [, number, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? [];
@@ -67,7 +67,7 @@ interface NewKey extends PublicKey {
   readonly secret: string;
 }
 
-/** Generates a key pair on the curve P-256, as JWK members. */
+/** Generates a key pair on the P-256 curve, as JWK members. */
 export function newKey(): NewKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x = '', y = '', d = '' } = privateKey.export({ format: 'jwk' });

@@ -38,7 +38,7 @@ const UNKNOWN: Login = { kind: 'unknown' };
 const WRONG: Login = { kind: 'unknown', error: 'unknown user or wrong password' };
 const BAD_TOKEN = 'unknown, expired or revoked token';
 const REST_TOKEN_PREFIX = 'tdm_';
-/** User names that mark the password as a token, in the wire protocol. */
+/** Wire protocol user names that mark the password as a token. */
 const TOKEN_USERS = new Set(['', '_sso']);
 /**
  * Failures per minute from one address at the provider; prevents password spraying through this
@@ -163,8 +163,8 @@ class Doorkeeper implements Authenticator {
   }
 
   /**
-   * Returns whether the provider verifies the password. It does for names that are not in the
-   * directory, if the password flow is on.
+   * Returns whether the provider verifies the password: true for names not in the directory, if the
+   * password flow is on.
    */
   #usesProvider(user: string): boolean {
     const flow = this.#provider?.settings.passwordFlow === true;

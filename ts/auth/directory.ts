@@ -17,7 +17,7 @@ export interface LoginObserver {
 /** Endpoints for logins; each is also the name of the permission it requires. */
 export type LoginEndpoint = 'HTTP' | 'PGWIRE' | 'ILP';
 
-/** A public key on the curve P-256, as JWK members. Only its owner has the private key. */
+/** A public key on the P-256 curve, as JWK members. Only its owner has the private key. */
 export interface PublicKey {
   readonly x: string;
   readonly y: string;
@@ -35,13 +35,13 @@ export interface Directory {
   /** A verifier for unknown names, indistinguishable from a real one. */
   mockVerifier(name: string): ScramVerifier;
   /**
-   * Takes equally long for unknown names and for users without a password. Rejects with
+   * Takes the same time for unknown names and for users without a password. Rejects with
    * `LoginsBusy` or `CallerDisconnected`.
    */
   verifyPassword(name: string, password: string, caller: Caller): Promise<Identity | null>;
   /**
    * The owner of a REST token (`tdm_…`). Returns `null` if the token is unknown or expired, or its
-   * owner is disabled. Extends a token that was created with REFRESH by its full lifetime.
+   * owner is disabled. If the token was created with REFRESH, extends it by its full lifetime.
    */
   verifyRestToken(token: string): Identity | null;
   /** Whether `identity` has the endpoint's permission. */

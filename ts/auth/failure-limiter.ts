@@ -1,6 +1,6 @@
 /**
- * Limits password guessing. After ten failures within a minute, a user name at an address must
- * wait, on every endpoint. The same name at other addresses is not locked out.
+ * Limits password guessing. After ten failures within a minute, logins with that user name from
+ * that address must wait, on every endpoint. The same name is not locked out at other addresses.
  *
  * Names and addresses are mapped to shared counter cells by two keyed hashes, and the lower of the
  * two counts applies. A client cannot fill all cells within a minute, so no count is evicted early.
@@ -18,7 +18,7 @@ const MAX_COUNTED = 255;
 /** A monotonic clock, which is unaffected by system time changes. */
 const monotonicMs = (): number => performance.now();
 
-/** One of the two rows of cells. Memory pages that were never written use no memory. */
+/** One of the two rows of cells. Pages that were never written take up no memory. */
 class Cells {
   readonly #counts = new Uint8Array(CELLS);
   readonly #since = new Float64Array(CELLS);

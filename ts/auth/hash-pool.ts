@@ -11,7 +11,7 @@ import { machineOf } from '../config/index.js';
 import { HashQueue, type Waiting } from './hash-queue.js';
 import type { HashRequest } from './hash-worker.js';
 
-/** Maximum queued hashes. */
+/** Maximum number of queued hashes. */
 export const MAX_WAITING = 64;
 /** Idle time after which a thread ends. */
 const IDLE_MS = 30_000;

@@ -45,7 +45,9 @@ export interface KnownLogin {
 /** The result of checking credentials. */
 export type Login =
   | KnownLogin
-  /** The credentials identify no user, or are no longer valid; `error` describes the problem. */
+  /**
+   * The credentials do not identify a user, or are no longer valid; `error` describes the problem.
+   */
   | { readonly kind: 'unknown'; readonly error?: string }
   /** A known identity without permission for this endpoint; `permission` names the permission. */
   | { readonly kind: 'denied'; readonly identity: Identity; readonly permission: string }
@@ -54,5 +56,5 @@ export type Login =
   | { readonly kind: 'wait'; readonly seconds: number }
   /** The queue of password checks is full. */
   | { readonly kind: 'busy'; readonly seconds: number }
-  /** The login could not be verified, because the identity provider does not respond. */
+  /** The login could not be verified, because the identity provider is not responding. */
   | { readonly kind: 'unavailable'; readonly seconds: number };

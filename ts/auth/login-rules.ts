@@ -15,7 +15,7 @@ export interface SignOn {
 export interface Authenticator {
   /** Whether requests must log in. */
   readonly required: boolean;
-  /** Sessions that are identified by a cookie. */
+  /** Sessions identified by a cookie. */
   readonly sessions: LoginSessions;
   /** Counts failed passwords on all endpoints. */
   readonly failures: FailureLimiter;

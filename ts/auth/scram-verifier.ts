@@ -44,8 +44,8 @@ function verifierOf(salted: Buffer, salt: Buffer, iterations: number): ScramVeri
 }
 
 /**
- * Returns whether the password matches the verifier; takes equally long for every password. Rejects
- * with `LoginsBusy` or `CallerDisconnected`.
+ * Returns whether the password matches the verifier; takes the same time for every password.
+ * Rejects with `LoginsBusy` or `CallerDisconnected`.
  */
 export async function fitsVerifier(
   { salt, iterations, storedKey }: ScramVerifier,
@@ -58,8 +58,8 @@ export async function fitsVerifier(
 }
 
 /**
- * Salts that are derived from the name and a secret, for names with and without a user. They are
- * constant, so a client without the secret cannot determine whether a user exists.
+ * Salts derived from the name and a secret, whether or not the name has a user. They are constant,
+ * so a client that does not know the secret cannot tell whether a user exists.
  */
 export class NameSalts {
   readonly #secret: Buffer;
@@ -80,8 +80,8 @@ export class NameSalts {
   }
 
   /**
-   * Returns one of `choices`, which must not be empty. It returns the same choice for a name as
-   * long as `choices` are unchanged.
+   * Returns one of `choices`, which must not be empty. A name always gets the same choice as long
+   * as `choices` is unchanged.
    */
   choose(name: string, choices: readonly number[]): number {
     const at = hmac(this.#secret, `choice ${name}`).readUInt32BE(0) / 2 ** 32;

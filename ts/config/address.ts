@@ -1,4 +1,4 @@
-/** Groups network addresses by their owner, so that limits per address apply to each owner. */
+/** Groups network addresses by their owner, so that per-address limits apply to each owner. */
 import { isIPv6 } from 'node:net';
 
 import { isLoopback } from './units.js';

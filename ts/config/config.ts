@@ -22,7 +22,7 @@ interface ConfigSources {
   readonly file?: string;
   readonly fileRequired?: boolean;
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** `key=value` arguments of the command line. */
+  /** `key=value` arguments from the command line. */
   readonly set?: readonly string[];
 }
 
@@ -71,7 +71,8 @@ export class Config {
 
   /**
    * Reads the configuration file and the secret files again, and applies the reloadable keys.
-   * Throws `ConfigError`, or the error of `check` on the new configuration; then nothing changes.
+   * Throws `ConfigError`, or whatever `check` throws for the new configuration; in either case,
+   * nothing changes.
    */
   reload(check: (next: Config) => void = () => undefined): Reloaded {
     const read = loadConfig(this.#sources).#entries;

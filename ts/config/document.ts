@@ -1,4 +1,4 @@
-/** Generates `docs/configuration.md` from the registry, so that it is always correct. */
+/** Generates `docs/configuration.md` from the registry, so it is always up to date. */
 import { environmentNames } from './config.js';
 import { ALL_KEYS, type Key } from './registry.js';
 

@@ -1,6 +1,6 @@
 /**
- * The registry of all configuration keys, and its loader. From the engine, it imports only the
- * types of the options.
+ * The registry of all configuration keys, and its loader. It imports only the option types from the
+ * engine.
  */
 export { machineOf, plainAddress } from './address.js';
 export { Config, ConfigError, engineOptions, loadConfig, type Reloaded } from './config.js';

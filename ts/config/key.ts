@@ -15,7 +15,7 @@ import {
 type KeyKind =
   'boolean' | 'integer' | 'size' | 'duration' | 'text' | 'secret' | 'endpoint' | 'list' | 'choice';
 
-/** Engine options with a value of this type. */
+/** Engine options whose value has this type. */
 type EngineOption<T> = {
   readonly [Name in keyof OpenOptions]-?: [T] extends [OpenOptions[Name]] ? Name : never;
 }[keyof OpenOptions];

@@ -1,6 +1,6 @@
 /** Parses values from `server.conf`: sizes, durations and addresses. */
 
-/** Reports an invalid value of a key; the message states what was expected. */
+/** Reports an invalid value for a key; the message states what was expected. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
 }
@@ -22,7 +22,7 @@ const DURATION_UNITS_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** Parses a size such as `64K`, `2m`, `1gb` or `512` to bytes. */
+/** Parses a size such as `64K`, `2m`, `1gb` or `512` into bytes. */
 export function parseSize(text: string): number {
   const match = /^(\d+)\s*([kmgt]?)b?$/i.exec(text.trim());
   if (match === null) {
@@ -71,7 +71,7 @@ export function parsePositive(text: string): number {
 
 const INT_MAX = 2_147_483_647;
 
-/** Parses a number of rows, which is limited to the range of an INT column. */
+/** Parses a row count, which is limited to the range of an INT column. */
 export function parseRowCount(text: string): number {
   const count = parseInteger(text);
   if (count < 0 || count > INT_MAX) {

@@ -58,7 +58,7 @@ export interface ExportServices {
   readonly sql: Sql;
   readonly log: CopyLog;
   readonly root: Root;
-  /** Bytes that an export leaves free on the disk; 0 means 5 % of the disk, at most 1 GiB. */
+  /** Disk space that an export leaves free, in bytes; 0 means 5 % of the disk, at most 1 GiB. */
   readonly reservedDiskBytes: number;
   /** Absent without access control. */
   readonly guard?: Guard;
@@ -252,8 +252,8 @@ export class ExportWork implements Work {
   }
 
   /**
-   * Returns whether existing files are overwritten. With access control this must be requested,
-   * because the files may belong to another user.
+   * Returns whether existing files are overwritten. With access control, overwriting must be
+   * requested, because the files may belong to another user.
    */
   #overwrites(): boolean {
     return this.#request.settings.overwrite ?? this.#services.guard === undefined;
@@ -311,7 +311,7 @@ function alreadyExists(name: string): DatabaseError {
 }
 
 /**
- * Returns the IDs of jobs that a previous process left unfinished, which are derived from their
+ * Returns the IDs of jobs that a previous process left unfinished. They are derived from the jobs'
  * directories.
  */
 export async function unfinishedExports(root: Root): Promise<readonly string[]> {

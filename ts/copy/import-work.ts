@@ -41,7 +41,7 @@ export interface ImportServices {
   readonly sql: Sql;
   readonly log: CopyLog;
   readonly root: Root;
-  /** Bytes per read. */
+  /** Read size in bytes. */
   readonly bufferBytes: number;
   readonly analysedLines: number;
   /** Absent without access control. */
@@ -58,7 +58,7 @@ interface Outcome {
 }
 
 const PARQUET_MAGIC = 'PAR1';
-/** Prefix of an error message that is caused by a line in the file. */
+/** Prefix of error messages about a line in the file. */
 const BAD_LINE = /^line \d+[,:]/;
 
 export class ImportWork implements Work {
@@ -303,7 +303,7 @@ const TEXTS = new Set(['STRING', 'VARCHAR', 'SYMBOL']);
 
 /**
  * Returns the cast from a file column to the table column's type. A CSV import converts numbers to
- * addresses and strings, but an INSERT refuses them without a cast.
+ * addresses and strings, but an INSERT refuses to do so without a cast.
  */
 function assigned(column: string, from: string, to: string): string {
   if (INTEGERS.has(from) && to.toUpperCase() === 'IPV4') {

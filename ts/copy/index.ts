@@ -24,15 +24,15 @@ interface CopyOptions {
   readonly exportRoot: string;
   /** Days to retain the log; 3 by default. */
   readonly logRetentionDays?: number;
-  /** Maximum queued jobs; 32 by default. */
+  /** Maximum number of queued jobs; 32 by default. */
   readonly queueCapacity?: number;
-  /** Bytes per read; 2 MiB by default. */
+  /** Read size in bytes; 2 MiB by default. */
   readonly bufferBytes?: number;
   /** Lines used to detect the structure and types of a CSV file; 1000 by default. */
   readonly analysedLines?: number;
   /**
-   * Bytes that an export leaves free on the disk; 0, the default, means 5 % of the disk, at most 1
-   * GiB.
+   * Disk space that an export leaves free, in bytes; 0, the default, means 5 % of the disk, at most
+   * 1 GiB.
    */
   readonly reservedDiskBytes?: number;
   /** Schema detection for text files in queries. */

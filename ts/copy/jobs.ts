@@ -1,7 +1,7 @@
 /**
  * Background jobs, which continue after their statement has returned. At most two run at the same
- * time, and never two with the same target; the others are queued. An ended job can still be looked
- * up by ID for a long time.
+ * time, and never two with the same target; the others are queued. A finished job can still be
+ * looked up by ID long afterwards.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -35,12 +35,12 @@ interface Job {
 }
 
 const RUNNING_AT_ONCE = 2;
-/** Number of ended jobs that can still be looked up. */
+/** Number of finished jobs that can still be looked up. */
 const ENDED_KNOWN = 1000;
 const ID_BYTES = 8;
 
 interface JobsOptions {
-  /** Maximum queued jobs. */
+  /** Maximum number of queued jobs. */
   readonly capacity: number;
   readonly logger?: Logger | undefined;
   /** Resolves before the first job may run. */

@@ -1,6 +1,7 @@
 /**
  * `sys.text_import_log` and `sys.copy_export_log`: one row for every step of a job. They are
- * ordinary tables that the first job creates. Their rows are deleted after a number of days.
+ * ordinary tables that the first job creates. Their rows are deleted after a configured number of
+ * days.
  */
 import { asDatabaseError } from '../session/index.js';
 import { quoteName, type Sql } from './sql.js';
@@ -106,8 +107,8 @@ export class CopyLog {
   }
 
   /**
-   * Records as failed all jobs that a server stop interrupted. The last row of such a job has no
-   * final status.
+   * Records as failed every job that was interrupted when the server stopped. The last row of such
+   * a job has no final status.
    */
   async closeInterrupted(): Promise<void> {
     const { database } = this.#sql;

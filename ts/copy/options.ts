@@ -1,4 +1,4 @@
-/** Parses and checks the options of WITH. */
+/** Parses and checks the WITH options. */
 import { DatabaseError, parquetOptions, type ParquetOptions } from '../session/index.js';
 import type { Name, OptionValue } from '../sql/index.js';
 import { isEncoding } from '../ingest/index.js';

@@ -1,6 +1,6 @@
 /**
  * File access for COPY, which is limited to one directory for reading and one for writing. Neither
- * `..` nor a link can refer to files outside them, and only regular files are opened.
+ * `..` nor a link can reach files outside these directories, and only regular files are opened.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, realpath, stat } from 'node:fs/promises';

@@ -157,8 +157,8 @@ export class CopyStatements implements ServerStatements {
   }
 
   /**
-   * Returns the default partitioning: a table is exported to Parquet by partition, anything else to
-   * a single file.
+   * Returns the default partitioning: a table exported to Parquet is split by partition; anything
+   * else goes to a single file.
    */
   async #usualPartitions(table: Name | null, format: string): Promise<PartitionUnit | 'NONE'> {
     if (table === null || format !== 'parquet') {

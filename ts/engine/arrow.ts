@@ -10,7 +10,7 @@ const readBatch = parseRecordBatch as (
   copy: boolean,
 ) => RecordBatch;
 
-/** Offsets of the header's little-endian 32-bit fields; `crates/wire/src/arena.rs` writes them. */
+/** Offsets of the header's little-endian 32-bit fields, which `crates/wire/src/arena.rs` writes. */
 const ARRAY_POINTER = 4;
 const SCHEMA_POINTER = 8;
 const HEADER_BYTES = 64;

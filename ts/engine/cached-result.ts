@@ -1,14 +1,11 @@
 /**
- * Caches the reply of a query that reads no rows of a table: `SELECT 1`, `SELECT count() FROM t`.
- * Until the next commit, every equal request has the same reply, so only the epoch is requested
- * from the engine.
+ * Caches the reply to a query that reads no table rows: `SELECT 1`, `SELECT count() FROM t`. Until
+ * the next commit, every equal request gets the same reply, so only the epoch is requested from the
+ * engine.
  */
 import type { ExecuteOptions, ExecuteReply } from './types.js';
 
-/**
- * Number of statements and rows that were answered from the cache, across all statements of a
- * database.
- */
+/** Number of statements and rows answered from the cache, across all statements in a database. */
 export interface Answered {
   statements: number;
   rows: number;
@@ -20,7 +17,7 @@ interface CachedReply {
   readonly reply: ExecuteReply;
 }
 
-/** The last cacheable reply of a statement. */
+/** A statement's last cacheable reply. */
 export class CachedResult {
   readonly #answered: Answered;
   #cached: CachedReply | null = null;
@@ -54,7 +51,7 @@ export class CachedResult {
   }
 }
 
-/** The options that determine the bytes of a reply. */
+/** The options that affect a reply's bytes. */
 function keyOf(options: ExecuteOptions): string {
   const { rows, skip, take, countAll, last, firstChunkRows } = options;
   return JSON.stringify([rows, skip, take, countAll, last, firstChunkRows]);

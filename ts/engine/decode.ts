@@ -1,8 +1,8 @@
-/** Decodes native errors, which are JSON objects, to `DatabaseError`. */
+/** Decodes native errors, which are JSON objects, into `DatabaseError`. */
 import { DatabaseError, type ErrorFields } from './error.js';
 import { ERROR_CODES } from '../border/types.generated.js';
 
-/** Counterpart of `ErrorFields` whose members can be null, as `native` writes it. */
+/** Counterpart of `ErrorFields` as `native` writes it, with nullable members. */
 type NativeErrorFields = { readonly [K in keyof ErrorFields]: ErrorFields[K] | null };
 
 const KNOWN_CODES: ReadonlySet<string> = new Set(ERROR_CODES);

@@ -12,7 +12,7 @@ export interface ErrorFields {
   readonly end?: number | undefined;
   readonly detail?: string | undefined;
   readonly hint?: string | undefined;
-  /** Whether the same call may succeed if it is repeated later. */
+  /** Whether repeating the same call later may succeed. */
   readonly retryable?: boolean | undefined;
 }
 

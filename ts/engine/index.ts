@@ -1,6 +1,6 @@
 /**
  * The engine API for TypeScript. Only this folder imports the native addon. It converts JSON
- * strings to the types of `types.ts`, and native errors to `DatabaseError`.
+ * strings into the types in `types.ts`, and native errors into `DatabaseError`.
  */
 import { native } from './addon.js';
 import type { ColumnsSpec, CopySpec, LinesSpec, HandoffSpec } from '../border/types.generated.js';
@@ -81,7 +81,7 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   return new EngineDatabase(await decoded(native.openDatabase(JSON.stringify(rest))));
 }
 
-/** Reads a root that no server uses and verifies every checksum; writes nothing. */
+/** Reads a root that no server is using and verifies every checksum; writes nothing. */
 export async function checkRoot(root: string): Promise<readonly Damage[]> {
   return JSON.parse(await decoded(native.checkRoot(root))) as Damage[];
 }
@@ -118,7 +118,7 @@ type Described = StatementDescription & {
 /** Maximum number of schema detections per statement, in case its files keep changing. */
 const MAX_DETECTIONS = 8;
 
-/** Adds answers to the questions of a statement. */
+/** Adds answers to a statement's questions. */
 async function answered(
   { questions, texts: files }: EngineStatement,
   { allows, detectTextShape }: StatementContext,

@@ -3,7 +3,7 @@
  * would have to run for every 64 MiB that a server receives.
  */
 
-/** The memory of a buffer; `null` if other buffers share it. */
+/** Returns a buffer's memory; `null` if other buffers share it. */
 export function exclusiveMemory(bytes: Buffer): ArrayBuffer | null {
   const { buffer } = bytes;
   return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length ? buffer : null;

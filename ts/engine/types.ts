@@ -1,6 +1,6 @@
 /**
- * The engine as seen by TypeScript. Types that cross the language border as JSON are generated from
- * Rust (`ts/border`); the types here exist only in TypeScript.
+ * The engine as seen from TypeScript. Types that cross the language border as JSON are generated
+ * from Rust (`ts/border`); the types here exist only in TypeScript.
  *
  * Only `ts/engine` imports the native addon; other modules import these types and the functions of
  * `ts/engine/index.ts`. 64-bit integers are bigint.
@@ -30,7 +30,7 @@ type Loose<T> = {
   readonly [Name in keyof T]: undefined extends T[Name] ? T[Name] | undefined : T[Name];
 };
 
-/** Access to a table or columns that a statement requires and that is checked before it runs. */
+/** Access to a table or columns that a statement requires, checked before the statement runs. */
 export interface Access extends Omit<border.Access, 'permission'> {
   /** A permission that the engine defines, or one for a statement that the server runs. */
   readonly permission: string;
@@ -62,8 +62,8 @@ export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'query
 }
 
 /**
- * The same options, but every member is required. Code that copies the options by name therefore
- * cannot omit a member.
+ * The same options with every member required, so code that copies the options by name cannot omit
+ * a member.
  */
 export type AllExecuteOptions = {
   readonly [Name in keyof ExecuteOptions]-?: ExecuteOptions[Name];
@@ -94,7 +94,7 @@ export interface BatchReply extends Pick<ExecuteReply, 'sequenceValues'> {
 }
 
 export interface ResultStream {
-  /** Returns the next chunk, with at most about `maxRows` rows; `null` at the end. */
+  /** Returns the next chunk, of up to about `maxRows` rows; `null` at the end. */
   next(maxRows?: number): Promise<Chunk | null>;
   /** Valid after the last chunk. */
   summary(): Summary;
@@ -216,7 +216,7 @@ export type Visibility = border.Visibility;
 
 export type EngineMetrics = border.Observed['numbers'];
 
-/** A transaction, whose inserts are visible only to statements prepared in it until `commit`. */
+/** A transaction. Until `commit`, its inserts are visible only to statements prepared in it. */
 export interface Transaction {
   /** Resolves to the new epoch; `null` if there was nothing to commit. */
   commit(): Promise<bigint | null>;

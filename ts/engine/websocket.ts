@@ -7,7 +7,7 @@ import { exclusiveMemory } from './memory.js';
 interface ReceivedFrames {
   /** Complete messages; empty if the reader buffers them. */
   readonly messages: readonly Buffer[];
-  /** Buffered messages that were not read yet. */
+  /** Buffered messages that have not been read yet. */
   readonly buffered: BufferedMessages;
   /** Bytes to send to the client: replies to its ping and close frames. */
   readonly reply: Buffer | null;
@@ -29,7 +29,7 @@ export class WebSocketReader {
   readonly native: NativeWebSocket;
 
   /**
-   * Messages above the maximum length are refused. Buffered messages are passed to an appender and
+   * Messages longer than the maximum are refused. Buffered messages are passed to an appender and
    * never returned here.
    */
   constructor(maxMessageBytes: number, buffersMessages = false) {

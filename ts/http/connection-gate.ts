@@ -113,7 +113,7 @@ export class ConnectionGate {
     }
   };
 
-  /** Handles a request whose client waits for `100 Continue` before it sends the body. */
+  /** Handles a request whose client waits for `100 Continue` before sending the body. */
   readonly holding = (request: IncomingMessage, response: ServerResponse): void => {
     if (request instanceof PlainRequest && announcesBody(request)) {
       request.inviteWhenRead(response);

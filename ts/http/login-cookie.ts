@@ -4,8 +4,8 @@ import { countHeader } from './request/origin-guard.js';
 import type { HttpContext, HttpServices } from './route.js';
 
 /**
- * Returns the session token of a request; `null` if the request has no session cookie, or several,
- * which are ambiguous.
+ * Returns a request's session token; `null` if it has no session cookie, or more than one, which
+ * would be ambiguous.
  */
 export function sessionToken(context: HttpContext): string | null {
   const header = context.headers.cookie ?? '';
@@ -22,8 +22,8 @@ export function sessionToken(context: HttpContext): string | null {
 
 /**
  * Whether a request comes from a page of this server. A browser sends the cookie automatically, so
- * the request must prove its origin. `Sec-Fetch-Site: none` is no proof, because the user may have
- * followed a link from another site.
+ * the request must prove its origin. `Sec-Fetch-Site: none` proves nothing, because the user may
+ * have followed a link from another site.
  */
 export function isFromOwnPage(context: HttpContext): boolean {
   // Requests from foreign origins were refused earlier.

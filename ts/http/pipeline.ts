@@ -1,9 +1,9 @@
 /**
  * The pipeline of every request. It parses the URL, sets common headers, and checks Host and CORS.
- * Then it runs the checks of the route (login and page check, permission, body) and the route
- * itself. Each route is registered once. Koa's router finds most routes; a map of exact paths
- * contains the frequently used ones and bypasses Koa. Both call the same function, which therefore
- * behaves the same in both cases.
+ * Then it runs the route's checks (login and page check, permission, body) and the route itself.
+ * Each route is registered once. Koa's router finds most routes; a map of exact paths contains the
+ * frequently used ones and bypasses Koa. Both call the same function, so a route behaves the same
+ * either way.
  */
 import Router from '@koa/router';
 

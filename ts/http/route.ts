@@ -52,7 +52,7 @@ export interface WireEndpoint {
   readonly isEncrypted: boolean;
 }
 
-/** Maximum pauses of a client, in milliseconds. */
+/** How long a client may pause, in milliseconds. */
 export interface TransferTimeouts {
   /** Maximum pause while the client sends a body. */
   readonly bodyMs: number;
@@ -64,8 +64,8 @@ export interface TransferTimeouts {
 interface RequestStatement {
   readonly text: string;
   /**
-   * Time by `performance.now()` at which the statement had arrived completely; its timeout starts
-   * at this time.
+   * The `performance.now()` time at which the statement had arrived completely; its timeout starts
+   * then.
    */
   readonly sinceMs: number;
 }
@@ -88,9 +88,7 @@ export interface RequestState {
   statement: RequestStatement | null;
 }
 
-/**
- * The interface of a request and its response for steps and routes: Koa's context or an `Exchange`.
- */
+/** The request and response interface for steps and routes: Koa's context or an `Exchange`. */
 export interface HttpContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -129,7 +127,7 @@ export interface Route {
   readonly path: string;
   /** GET includes HEAD. */
   readonly methods: readonly string[];
-  /** `data`: requires a login, and refuses pages of other sites. `open`: no restrictions. */
+  /** `data`: requires a login, and refuses other sites' pages. `open`: no restrictions. */
   readonly access: 'data' | 'open';
   /**
    * Format of the route's errors: `{"error":…}` or text. Statement errors are always JSON, and
@@ -140,7 +138,7 @@ export interface Route {
   readonly permission?: string;
   /** Body of POST and PUT requests. */
   readonly body?: SmallBody;
-  /** Whether the route is used frequently, so that it bypasses Koa and its router. */
+  /** Whether the route is used frequently and therefore bypasses Koa and its router. */
   readonly isHot?: boolean;
   /**
    * The route's line in docs/http.md; routes with the same text share a line, and `null` omits the
@@ -150,7 +148,7 @@ export interface Route {
   readonly handle: (context: HttpContext) => Promise<void> | void;
 }
 
-/** Maximum wait for the metadata of a slow provider. */
+/** Maximum time to wait for a slow provider's metadata. */
 export const DISCOVERY_WAIT_MS = 3_000;
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -168,7 +166,7 @@ export function answerText(context: HttpContext, status: number, message: string
 }
 
 /**
- * Value of the `Keep-Alive` header, which clients of `/exec` and `/exp` read; other responses have
+ * Value of the `Keep-Alive` header, which clients of `/exec` and `/exp` read; other responses use
  * Node's default.
  */
 export function keepAliveHeader(config: Config): string {

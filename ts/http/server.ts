@@ -190,7 +190,7 @@ function bind(server: Server | SecureServer, host: string, port: number): Promis
   });
 }
 
-/** Closes the remaining connections; every waiting client has received its response. */
+/** Closes the remaining connections; every waiting client has already received its response. */
 async function closeServer(server: Server | SecureServer, gate: ConnectionGate): Promise<void> {
   // The server's own list does not include connections whose handshake is unfinished.
   setTimeout(() => {

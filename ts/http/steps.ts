@@ -242,8 +242,8 @@ function loginOf(context: HttpContext, authenticator: Authenticator): Login | Pr
 }
 
 /**
- * Returns the login of a session cookie, which is valid only without other credentials, and only
- * from pages of this server. The session ends when its login does: when the provider no longer
+ * Returns the login for a session cookie. The cookie is valid only without other credentials, and
+ * only from pages of this server. The session ends when its login does: when the provider no longer
  * accepts the token, or when the user is deleted.
  */
 function sessionLogin(
@@ -268,7 +268,7 @@ function sessionLogin(
   return renewed instanceof Promise ? renewed.then(settle) : settle(renewed);
 }
 
-/** Refuses a request without the route's permission. */
+/** Refuses a request whose user lacks the route's permission. */
 export function checkPermission({ sessions }: HttpServices, permission: string): Step {
   return (context) => {
     // Permissions do not depend on whether the server is read-only.

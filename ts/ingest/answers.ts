@@ -1,4 +1,4 @@
-/** The two response formats of an import: JSON, and the text table of 115 columns. */
+/** The two response formats of an import: JSON, and the 115-column text table. */
 import type { TableMetadata } from '../engine/types.js';
 import { sizeOfType } from './column-types.js';
 

@@ -11,7 +11,7 @@ export interface CandidateType extends ColumnType {
   readonly row: number;
 }
 
-/** A type is a candidate if less than this fraction of the values does not match it. */
+/** A type is a candidate if the fraction of values that do not match it is below this. */
 const MAX_MISFIT_FRACTION = 0.1;
 const MIN_CANDIDATE_VALUES = 10;
 

@@ -147,7 +147,7 @@ const PLAIN_TYPES: readonly string[] = [
   'BINARY',
 ];
 
-/** Parses a type name to the engine's spelling; returns `null` if it is unknown. */
+/** Converts a type name to the engine's spelling; returns `null` if it is unknown. */
 export function parseTypeName(name: string): string | null {
   const text = name.trim().toUpperCase().replaceAll(/\s+/g, '');
   const plain = PLAIN_TYPES.find((type) => type.toUpperCase() === text);
@@ -193,7 +193,7 @@ export function isNumberType(type: string): boolean {
   return /^(?:BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL\(.*)$/.test(type);
 }
 
-/** Returns the reason why strings cannot be converted to this type; `null` if they can. */
+/** Returns why strings cannot be converted to this type; `null` if they can. */
 export function missingAdapter(type: string): string | null {
   if (type === 'BINARY') {
     return `no adapter for type [id=${BINARY_ID}, name=BINARY]`;
@@ -219,7 +219,7 @@ const SIZES: Readonly<Record<string, number>> = {
   LONG256: 32,
 };
 
-/** Returns the bytes per value, as reported in the response; 0 for variable length. */
+/** Returns the size of a value in bytes, as reported in the response; 0 for variable length. */
 export function sizeOfType(type: string): number {
   const geohash = /^GEOHASH\((\d+)([cb])\)$/.exec(type);
   if (geohash !== null) {

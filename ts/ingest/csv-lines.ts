@@ -1,10 +1,10 @@
 /**
- * Splits a CSV sample into lines and fields by the rules of the engine's reader. A field that
- * begins with `"` is quoted. Inside it, `""` is one quote, and line ends are part of the value.
- * CRLF, LF and CR end a line. Blank lines do not count.
+ * Splits a CSV sample into lines and fields, following the rules of the engine's reader. A field
+ * that begins with `"` is quoted. Inside it, `""` is one quote, and line ends are part of the
+ * value. CRLF, LF and CR end a line. Blank lines do not count.
  */
 
-/** Delimiters that can be detected, the most common one first. */
+/** Delimiters that can be detected, most common first. */
 export const DELIMITER_CANDIDATES = [',', '\t', '|', ';', ':', ' '] as const;
 
 interface SampleLines {
@@ -96,7 +96,7 @@ export function splitFields(line: string, delimiter: string): string[] {
   }
 }
 
-/** Counts the delimiters in a line outside quotes. */
+/** Counts the delimiters outside quotes in a line. */
 export function countDelimiter(line: string, delimiter: string): number {
   return splitFields(line, delimiter).length - 1;
 }

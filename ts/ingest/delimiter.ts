@@ -1,4 +1,4 @@
-/** Detects the delimiter, which is the character that occurs equally often in every line. */
+/** Detects the delimiter: the character that occurs equally often in every line. */
 import { DELIMITER_CANDIDATES, countDelimiter } from './csv-lines.js';
 import { ImportError } from './import-error.js';
 

@@ -215,7 +215,7 @@ interface OpenedText {
   readonly notes: () => readonly string[];
 }
 
-/** Maximum number of values with invalid encoding in the list. */
+/** Maximum number of values with invalid encoding that are listed. */
 const SHOWN_BAD_TEXTS = 3;
 
 /** Imports all inputs of one request into one table, in one commit. */
@@ -380,7 +380,7 @@ class ImportRun {
     return this.#firstReport ?? report ?? null;
   }
 
-  /** Finds the table of the first input, and checks the permission to write it. */
+  /** Finds the first input's table, and checks permission to write to it. */
   async #destination(input: ImportPart): Promise<Destination> {
     const { database, parameters, authorise } = this.#request;
     const givenName = parameters.name ?? input.filename;

@@ -1,5 +1,5 @@
 /**
- * Integer types, ordered from the narrowest; for integers beyond LONG, DECIMAL keeps all digits.
+ * Integer types, from narrowest to widest; for integers beyond LONG, DECIMAL preserves all digits.
  */
 
 export const INT_MAX = 2_147_483_647n;

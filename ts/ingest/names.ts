@@ -7,9 +7,9 @@ const ILLEGAL_IN_COLUMN = /[\s?.,:"\\/'()+\-*~%\u0000-\u001f\u007f\ufeff]+(.?)/g
 const ILLEGAL_IN_TABLE = /[?,'"\\/:()+*%~\u0000-\u001f\u007f\ufeff]/gu;
 
 /**
- * Derives a column name from a header cell. Illegal characters are removed, and the letter after
- * one becomes upper case (`a b` → `aB`). A leading digit is prefixed with `_`, and an empty name
- * becomes `f<index>`.
+ * Derives a column name from a header cell. Illegal characters are removed, and the letter that
+ * follows each becomes upper case (`a b` → `aB`). A leading digit is prefixed with `_`, and an
+ * empty name becomes `f<index>`.
  */
 function cleanColumnName(text: string, index: number): string {
   const name = text.replaceAll(ILLEGAL_IN_COLUMN, (_, next: string) => next.toUpperCase());
@@ -19,7 +19,9 @@ function cleanColumnName(text: string, index: number): string {
   return /^\d/.test(name) ? `_${name}` : name;
 }
 
-/** Returns the names of all columns. Two names that differ at most in case are an error. */
+/**
+ * Returns the names of all columns. Equal names, or names that differ only in case, are an error.
+ */
 export function columnNames(header: readonly string[]): string[] {
   const used = new Set<string>();
   return header.map((text, index) => {

@@ -37,7 +37,7 @@ interface ProposedColumn {
   readonly type: string;
   /** Pattern for parsing a time type; absent for ISO. */
   readonly pattern?: string;
-  /** Set if the import does not detect this type itself, so that the schema must declare it. */
+  /** Set if the import does not detect this type itself, so the schema must declare it. */
   readonly isSet?: true;
   /** Number of values that the import can read as this type; absent if it can read all. */
   readonly trial?: TrialResult;
@@ -75,7 +75,7 @@ interface ImportProposal {
 }
 
 const SHOWN_VALUES = 3;
-/** Maximum characters to show from a header cell. */
+/** Maximum number of characters to show from a header cell. */
 const MAX_LABEL = 200;
 
 /** Proposes an import. Rejects with an `ImportError` if no structure can be detected. */
@@ -164,7 +164,7 @@ interface Beginning {
   readonly isPlain: boolean;
 }
 
-/** Decodes the bytes to text, up to the sampled length. */
+/** Decodes the bytes into text, up to the sampled length. */
 async function readBeginning(bytes: Buffer, hints: ProposalHints): Promise<Beginning> {
   const { delimiter, isComplete } = hints;
   const { content, json } = await prepare(only(bytes), {
@@ -314,7 +314,7 @@ function dataRows(
 
 /**
  * Returns the bytes before the first row. The text is read as latin1, in which each character is
- * one byte, whatever its actual encoding is.
+ * one byte, regardless of its actual encoding.
  */
 function bytesBeforeRows(bytes: Buffer, delimiter: string, header: boolean): number {
   const text = bytes.toString('latin1');

@@ -43,7 +43,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Describes invalid JSON in the words that clients expect. */
+/** Describes invalid JSON in the wording that clients expect. */
 function describeBrokenJson(text: string): string {
   const open: string[] = [];
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {

@@ -35,7 +35,7 @@ export interface StructureHints {
   /** Whether the first line is a header; `null` to detect it. */
   readonly header: boolean | null;
   readonly schema: ImportSchema;
-  /** Maximum lines to analyse. */
+  /** Maximum number of lines to analyse. */
   readonly linesMax: number;
   /** The decimal mark of numbers; `null` to detect it. */
   readonly decimal?: DecimalMark | null;

@@ -36,7 +36,7 @@ interface TextFilesOptions {
   readonly directory: string;
   /** Lines used for detection; 1000 by default. */
   readonly linesMax?: number;
-  /** Bytes to leave free on the disk; 0, the default, means 5 % of the disk, at most 1 GiB. */
+  /** Disk space to leave free, in bytes; 0, the default, means 5 % of the disk, at most 1 GiB. */
   readonly reservedDiskBytes?: number;
 }
 
@@ -45,7 +45,7 @@ const HEAD_BYTES = 3;
 const NAME_BYTES = 16;
 const EDGE_BYTES = 64;
 /**
- * Maximum cached conversions, which is more than a statement can name. A converted file that is
+ * Maximum number of cached conversions, more than a statement can name. A converted file that is
  * evicted while in use is converted again.
  */
 const MAX_CONVERTED = 4096;
@@ -262,7 +262,7 @@ async function* bytesOf({ file, bytes, signal }: Source): AsyncGenerator<Buffer>
   }
 }
 
-/** Returns the first and last bytes, with which the engine detects a changed file. */
+/** Returns the first and last bytes, which the engine uses to detect a changed file. */
 async function edgesOf(file: FileHandle, bytes: number): Promise<string> {
   const head = await read(file, 0, Math.min(EDGE_BYTES, bytes));
   const tail = await read(file, Math.max(bytes - EDGE_BYTES, 0), Math.min(EDGE_BYTES, bytes));

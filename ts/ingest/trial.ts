@@ -1,6 +1,6 @@
 /**
- * Trial imports: the import reader tries column formats on a sample, without writing anything.
- * Every proposed format is therefore one that the import accepts.
+ * Trial imports: the import reader tries column formats on a sample, without writing anything. The
+ * import therefore accepts every proposed format.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -15,7 +15,7 @@ export interface SampleRows {
   readonly cells: readonly (readonly string[])[];
 }
 
-/** A format of a column: its type and pattern. */
+/** A column format: its type and pattern. */
 export interface Trial extends ColumnType {
   /** Field index in each line. */
   readonly index: number;

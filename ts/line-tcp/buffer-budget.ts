@@ -1,4 +1,4 @@
-/** Limits the total number of uncommitted bytes of all senders. */
+/** Limits the total number of uncommitted bytes across all senders. */
 
 export class BufferBudget {
   readonly #limit: number;

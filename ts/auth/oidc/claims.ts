@@ -12,7 +12,7 @@ const MAX_NAME_LENGTH = 255;
 const MAX_GROUP_LENGTH = 256;
 const MAX_GROUPS = 1000;
 /**
- * Lone surrogates, control characters and line separators, with which a log or terminal would show
+ * Lone surrogates, control characters and line separators, which would make a log or terminal show
  * a different name.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
@@ -67,7 +67,7 @@ function claim(claims: Claims, name: string): unknown {
   return Object.hasOwn(claims, name) ? claims[name] : undefined;
 }
 
-/** Parses a body to claims; returns `null` unless it is a JSON object. */
+/** Parses a body into claims; returns `null` unless it is a JSON object. */
 export function parseClaims(text: string): Claims | null {
   try {
     const value: unknown = JSON.parse(text);

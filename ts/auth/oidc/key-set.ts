@@ -1,6 +1,6 @@
 /**
- * The provider's public keys. They are fetched on first use, and again, at a limited rate, for an
- * unknown key ID.
+ * The provider's public keys. They are fetched on first use. An unknown key ID fetches them again,
+ * at a limited rate.
  */
 import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey } from 'jose';
 
@@ -12,7 +12,7 @@ import { type Clocks, SYSTEM_CLOCKS } from './verdict-cache.js';
 type KeyFinder = ReturnType<typeof createLocalJWKSet>;
 
 const REFETCH_MS = 30_000;
-/** Maximum time for which a withdrawn key remains valid. */
+/** Maximum time that a withdrawn key remains valid. */
 const LIFETIME_MS = 10 * 60_000;
 
 export class KeySet {

@@ -16,7 +16,7 @@ interface ProviderOptions {
   readonly clocks?: Clocks;
 }
 
-/** Token syntax of RFC 6750. It is checked only for tokens that are not cached. */
+/** Token syntax from RFC 6750, checked only for tokens that are not cached. */
 const TOKEN = /^[\w.~+/-]+=*$/;
 /** Maximum token length. Longer tokens are refused without further checks. */
 const MAX_TOKEN_LENGTH = 16 * 1024;

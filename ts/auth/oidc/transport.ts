@@ -10,7 +10,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { OidcSettings } from './settings.js';
 
 const BODY_BYTES = 1024 * 1024;
-/** Maximum concurrent calls; others are queued. */
+/** Maximum number of concurrent calls; further calls are queued. */
 const CALLS_AT_ONCE = 32;
 const MAX_WAITING = 1024;
 
@@ -30,8 +30,7 @@ export interface ProviderCall {
 }
 
 /**
- * Thrown if the provider sent no usable response, so that the login can neither be accepted nor
- * refused.
+ * Thrown if the provider sent no usable response. The login is then neither accepted nor refused.
  */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';

@@ -8,10 +8,7 @@ import { type ProviderAnswer, ProviderUnavailable, type Transport } from './tran
 import { refused, unavailable, type Verdict } from './verdict.js';
 import type { Clocks } from './verdict-cache.js';
 
-/**
- * Statuses with which providers refuse an invalid token, including statuses for a token that is too
- * long.
- */
+/** HTTP statuses that providers return for an invalid token, including one that is too long. */
 const REFUSALS = new Set([400, 401, 413, 431]);
 
 interface UserInfoServices {
@@ -73,7 +70,7 @@ export class UserInfo {
   }
 
   /**
-   * Returns the reason why a token's own claims rule it out, if they do. The user information
+   * Returns why a token's own claims rule it out, or `null` if they do not. The user information
    * response does not include the audience. A readable token must therefore be intended for this
    * server, come from this provider, and not be expired.
    */

@@ -22,12 +22,12 @@ export interface Peer {
   messages(): AsyncIterable<Buffer>;
   send(...buffers: readonly Buffer[]): Promise<void>;
   close(code: number, reason?: string): void;
-  /** Aborted when no client waits for a reply any longer. */
+  /** Aborted when no client is waiting for a reply any more. */
   readonly ended: AbortSignal;
   readonly isStopping: boolean;
 }
 
-/** Dependencies of a conversation. */
+/** Records statement durations. */
 interface ConversationOptions {
   readonly peer: Peer;
   readonly sessions: SessionHost;

@@ -1,7 +1,7 @@
 /** Decodes one client message sequentially; numbers are little-endian. */
 import { MalformedMessage } from './failure.js';
 
-/** Maximum bytes of an encoded 64-bit number, at 7 bits per byte. */
+/** Maximum length in bytes of an encoded 64-bit number, at 7 bits per byte. */
 const MAX_VARINT_BYTES = 10;
 
 export class MessageReader {

@@ -26,7 +26,7 @@ export interface BatchOptions {
   /** `null` for no compression. */
   readonly zstdLevel: number | null;
   /**
-   * Maximum time without credit from the client. During that time, the data that its query reads
+   * Maximum time without credit from the client. During that time, the data that the query reads
    * cannot be released.
    */
   readonly pauseMs: number;
@@ -48,7 +48,7 @@ export interface Outlet {
 
 /** Minimum message size for clients that grant little credit. */
 const MIN_MESSAGE_BYTES = 16 * 1024;
-/** Code for the kind of a statement without rows; client libraries pass it on to their callers. */
+/** Kind codes of statements that return no rows; client libraries pass them on to their callers. */
 const STATEMENT_KINDS: Readonly<Record<string, number>> = { insert: 1, update: 2, ddl: 3 };
 
 export class Query {
@@ -202,7 +202,7 @@ export class Query {
     this.#refuseIfStopped();
   }
 
-  /** Resolves to false if neither credit nor a stop arrives in time. */
+  /** Resolves to false if neither credit nor a stop arrives within `maxMs`. */
   async #grantWithin(maxMs: number): Promise<boolean> {
     const isGranted = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(resolve, maxMs, false);

@@ -1,4 +1,4 @@
-/** Messages to clients of the columnar protocol: a header of 12 bytes, then the payload. */
+/** Messages to clients of the columnar protocol: a 12-byte header, then the payload. */
 import type { Failure } from './failure.js';
 
 const MAGIC = 'QWP1';
@@ -12,7 +12,7 @@ const KIND = {
   cacheReset: 0x17,
   serverInfo: 0x18,
 } as const;
-/** Bytes before an engine chunk: the message kind and the query id. */
+/** Size in bytes of the message kind and query id, which precede an engine chunk. */
 const BATCH_HEAD_BYTES = 9;
 const RESET_DICTIONARY = 0x01;
 const ROLE_STANDALONE = 0;

@@ -9,7 +9,7 @@ const HEAD = new RegExp(
   `^(HTTP/1\\.1 200 OK\\r\\n${LINES}Content-Length: )\\d+` +
     `(\\r\\n${LINES}Date: )[^\\r\\n]+(\\r\\n${LINES}\\r\\n)$`,
 );
-/** Headers that belong only to one response, or to a response that closes its connection. */
+/** Headers specific to one response, or to a response that closes its connection. */
 const OWN = /^(?:content-encoding|set-cookie|retry-after|connection: close)/im;
 
 /** Returns the header split around length and date; `null` if other responses would differ. */

@@ -17,7 +17,7 @@ const MAX_REQUEST_LENGTH = 8_192;
 
 class RequestHandoffs {
   readonly #services: HttpServices;
-  /** Maximum bytes of a response that is sent in one write. */
+  /** Maximum size of a response that is sent in one write, in bytes. */
   readonly #maxResponseBytes: number;
   /** Keyed by socket, because other code owns the sockets. */
   readonly #known = new WeakMap<Socket, RepeatedRequests>();

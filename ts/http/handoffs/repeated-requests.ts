@@ -46,7 +46,7 @@ export interface Answered {
   readonly end: string;
 }
 
-/** Maximum request and response bytes of a handoff. */
+/** Maximum request and response sizes for a handoff. */
 export interface HandoffLimits {
   readonly maxRequestBytes: number;
   readonly maxBodyBytes: number;
@@ -81,7 +81,7 @@ export class RepeatedRequests {
   #bytesRead = 0;
   #failure: Failed | null = null;
 
-  /** `failed` receives the reason why a handoff failed. */
+  /** `failed` is called with the reason why a handoff failed. */
   constructor(socket: Socket, failed: (error: unknown) => void) {
     this.#socket = socket;
     this.#failed = failed;
@@ -130,8 +130,8 @@ export class RepeatedRequests {
         this.#handOff(answered, limits);
       });
     } else if (this.#likeness === 'other') {
-      // If a client's headers change with each request, its requests are compared increasingly
-      // rarely.
+      // If a client's headers change with each request, its requests are compared less and less
+      // often.
       this.#patience.returned(0);
     } else {
       this.#patience.interrupt();
@@ -201,7 +201,7 @@ export class RepeatedRequests {
       (error: unknown) => {
         slot.handedOff = null;
         this.#failed(error);
-        // The response may be truncated, so the connection cannot be used any further.
+        // The response may be truncated, so the connection can no longer be used.
         socket.destroy();
       },
     );

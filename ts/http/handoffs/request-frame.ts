@@ -27,7 +27,7 @@ const QUERY = /[?&]query=/g;
  * parameter is not handed off.
  */
 const REPEATABLE_PARAMETERS = new Set(['limit', 'count', 'nm', 'explain', 'quoteLargeNum', 'src']);
-/** Headers that mark a request with a body, or one that ends its connection. */
+/** Headers of a request that has a body or ends its connection. */
 const REFUSED = new Set([
   'content-length',
   'transfer-encoding',
@@ -39,7 +39,7 @@ const REFUSED = new Set([
 ]);
 
 /**
- * Splits a URL around the SQL text; returns `null` if a repetition of the request could not be
+ * Splits a URL around the SQL text; returns `null` if repeats of the request could not be
  * recognised.
  */
 export function splitAddress(url: string): readonly [before: string, after: string] | null {

@@ -17,7 +17,7 @@ const MAX_FIELD_BYTES = 16 * 1024 * 1024;
 const CHUNK_BYTES = 512 * 1024;
 const MAX_BOUNDARY_LENGTH = 70;
 
-/** Returns the problem of a content type that is not valid multipart; otherwise `null`. */
+/** Returns the problem with an invalid multipart content type; `null` if the type is valid. */
 export function multipartProblem(type: string): string | null {
   if (!/^multipart\/form-data\b/i.test(type)) {
     return 'Non-multipart POST not supported';

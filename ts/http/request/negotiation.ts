@@ -3,13 +3,13 @@
 /** A content coding by its registered name. */
 export type Coding = 'zstd' | 'br' | 'gzip';
 
-/** Minimum length of a compressed response; shorter ones do not benefit. */
+/** Minimum length of a response to compress; shorter ones do not benefit. */
 export const MIN_COMPRESSED_BYTES = 1024;
 
 /**
  * Chooses the coding in `offered` that the client rates highest in `Accept-Encoding: accepted`, or
  * the first of several equally rated codings. Returns `null` for no coding. A coding must be named
- * explicitly; `*` accepts no coding.
+ * explicitly; `*` does not count.
  */
 export function chooseCoding<const Offered extends Coding>(
   accepted: string | readonly string[] | undefined,
@@ -32,7 +32,7 @@ export function chooseCoding<const Offered extends Coding>(
   return chosen;
 }
 
-/** Parses `gzip;q=0.5, br` to the quality of each name; an unreadable quality counts as 0. */
+/** Parses `gzip;q=0.5, br` into each name's quality; an unreadable quality counts as 0. */
 function readRatings(header: string): Map<string, number> {
   const ratings = new Map<string, number>();
   for (const item of header.toLowerCase().split(',')) {

@@ -1,5 +1,5 @@
 /**
- * Protects a server without a login from web pages of other sites. The Host header must name this
+ * Protects a server without a login from other sites' web pages. The Host header must name this
  * server, to prevent DNS rebinding. Requests that a browser sends for another site's page are
  * refused. This includes GET requests, because GET /exec may write.
  */

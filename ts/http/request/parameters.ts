@@ -6,7 +6,7 @@
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Maximum number of characters for which the built-in decoder is faster. */
+/** Maximum input length, in characters, at which the built-in decoder is faster. */
 const MAX_AT_ONCE = 4096;
 
 /** Valid switch values in lower case; only `true` enables a switch. */
@@ -20,7 +20,7 @@ export class Parameters {
     return this.#values.get(name);
   }
 
-  /** Whether a switch is enabled: only by `true` in upper or lower case, not by `1`. */
+  /** Whether a switch is on: only `true`, in upper or lower case, turns it on; `1` does not. */
   isTrue(name: string): boolean {
     return this.#values.get(name)?.toLowerCase() === 'true';
   }

@@ -1,6 +1,5 @@
 /**
- * The request class of the server: decides which requests are upgrades, and when to request the
- * body.
+ * The server's request class: decides which requests are upgrades, and when to request the body.
  */
 import { IncomingMessage, type ServerResponse } from 'node:http';
 
@@ -28,7 +27,7 @@ export class PlainRequest extends IncomingMessage {
     }
   }
 
-  /** Whether the client waits for `100 Continue` before it sends the body. */
+  /** Whether the client waits for `100 Continue` before sending the body. */
   get awaitsContinue(): boolean {
     return this.#invite !== null;
   }
@@ -63,7 +62,7 @@ export class PlainRequest extends IncomingMessage {
 }
 
 /**
- * Whether the client may never send the body, so that the connection cannot accept another request.
+ * Whether the client may never send the body. The connection then cannot accept another request.
  */
 export function awaitsContinue(request: IncomingMessage): boolean {
   return request instanceof PlainRequest && request.awaitsContinue;

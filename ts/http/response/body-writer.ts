@@ -20,7 +20,7 @@ const STALL_CHECKS = 12;
  */
 const LINGER_MS = 250;
 
-/** Reports that the client closed its connection, so that no response is needed. */
+/** Reports that the client closed its connection, so no response is needed. */
 export class ClientDisconnected extends Error {
   override readonly name = 'ClientDisconnected';
 

@@ -1,6 +1,6 @@
 /**
  * Functions shared by `/exec` and `/exp`: they read the request, refuse invalid statements, and
- * read replies to their end.
+ * read replies to the end.
  */
 import {
   asDatabaseError,
@@ -151,7 +151,7 @@ export function refusePlaceholders(context: HttpContext, statement: PreparedStat
   return true;
 }
 
-/** Reads a reply to its end, and discards its rows. */
+/** Reads a reply to the end, discarding its rows. */
 export async function finish(reply: ExecuteReply): Promise<Summary> {
   if (reply.summary !== null) {
     return reply.summary;

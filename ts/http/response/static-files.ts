@@ -46,7 +46,7 @@ const ICON = /^\/assets\/icon\b.*\.svg$/;
 const HASHED_NAME = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
 
 /**
- * Loads the files. Returns none if the directory does not exist, as in a server without the
+ * Loads the files. Returns none if the directory does not exist, as on a server without the
  * console.
  */
 export function loadStaticFiles(directory: string): StaticFiles {

@@ -16,7 +16,7 @@ import {
 import type { StaticFile } from '../response/static-files.js';
 
 /**
- * Allows only resources of this server, and no inline code. The console creates its elements
+ * Allows only resources from this server, and no inline code. The console creates its elements
  * through one trusted types policy (`ts/console/src/dom.ts`).
  */
 async function contentPolicy({ authenticator }: HttpServices): Promise<string> {
@@ -135,8 +135,7 @@ function isRangeCurrent(condition: string, file: StaticFile): boolean {
 }
 
 /**
- * Sends a single range, whose ends are both inclusive. A request for several ranges gets the whole
- * file.
+ * Sends a single range, with both ends inclusive. A request for several ranges gets the whole file.
  */
 function sendRange(context: HttpContext, file: StaticFile, header: string): void {
   const { length } = file.body;

@@ -49,8 +49,8 @@ import {
 
 const NO_BYTES = Buffer.alloc(0);
 /**
- * Maximum bytes of rows to copy into one write with the start of the response. Copying more would
- * delay other requests.
+ * Maximum size in bytes of the rows copied into one write with the start of the response. Copying
+ * more would delay other requests.
  */
 const MAX_JOINED_BYTES = 1024 * 1024;
 const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session', 'exactPosition'];

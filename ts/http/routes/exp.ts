@@ -212,7 +212,7 @@ function formulaGuard(
   return new FormulaGuard(isText, rows.delimiter ?? ',', rows.header !== false);
 }
 
-/** Parquet is compressed already. */
+/** Parquet is already compressed. */
 function isCompressible(format: FileFormat): boolean {
   return format.extension === 'csv';
 }

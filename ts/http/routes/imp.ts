@@ -90,7 +90,7 @@ async function answerImport(
   answer(context, result.status, result.contentType, result.body);
 }
 
-/** Sends an error from the database, with the matching status in addition to the message. */
+/** Sends a database error: its message, with the matching status. */
 function answerFailure(context: HttpContext, error: DatabaseError, logger: Logger): void {
   logger.debug('answer_failed', { error });
   const status = httpStatusOf(error.code);

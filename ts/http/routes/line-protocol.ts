@@ -25,7 +25,7 @@ import { answer, type HttpContext, type HttpServices, type Route } from '../rout
 /** Without a charset, because QuestDB's Python client compares the complete header. */
 const JSON_TYPE = 'application/json';
 
-/** Maximum bytes of rows in memory, per byte of the request size limit. */
+/** Maximum size of rows in memory, as a multiple of the request size limit. */
 const BUFFER_FACTOR = 4;
 
 const PRECISIONS: ReadonlyMap<string, LinePrecision> = new Map([
@@ -39,7 +39,7 @@ const PRECISIONS: ReadonlyMap<string, LinePrecision> = new Map([
   ['h', 'h'],
 ]);
 
-/** Limits the bytes of all requests that are being read or committed. */
+/** Limits the total size of the requests being read or committed. */
 class OpenBodies {
   readonly #limit: number;
   #bytes = 0;
@@ -144,7 +144,7 @@ function lineOptions(config: Config, unit: string): LineOptions {
   };
 }
 
-/** A body whose bytes count towards its own limit and towards the limit of all bodies together. */
+/** A body whose bytes count towards its own limit and the limit for all bodies together. */
 class BoundedContent {
   readonly #context: HttpContext;
   readonly #limit: number;

@@ -12,7 +12,7 @@ import { principalOf } from '../response/statement-answer.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
 const PASSED_HEADERS = ['accept', 'content-type', 'mcp-session-id', 'mcp-protocol-version'];
-/** Header with which a client's configuration requests write access. */
+/** Header that a client's configuration uses to request write access. */
 const WRITES_HEADER = 'Tidemark-Writes';
 const PARSE_ERROR = -32_700;
 

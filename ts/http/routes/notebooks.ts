@@ -1,6 +1,6 @@
 /**
- * Notebooks of the console, stored for users who log in. A save names the version that it changed.
- * If there is a newer version, the save is refused with 409, so that nothing is lost.
+ * Console notebooks, stored for users who log in. A save names the version that it changed. If
+ * there is a newer version, the save is refused with 409, so that nothing is lost.
  */
 import { identityKey } from '../../auth/index.js';
 import { type Config, KEYS } from '../../config/index.js';

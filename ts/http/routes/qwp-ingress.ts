@@ -26,12 +26,12 @@ import type { Acceptance, WebSocketRoute } from '../websocket/route.js';
 const PATHS = ['/write/v4', '/api/v4/write'];
 const VERSION = 1;
 
-/** Maximum bytes of a message, regardless of the configured buffers. */
+/** Maximum message size in bytes, regardless of the configured buffers. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** Maximum bytes of a frame header. */
+/** Maximum size of a frame header, in bytes. */
 const FRAME_HEAD_BYTES = 14;
 
-/** Errors that the message did not cause; clients send the message again. */
+/** Errors that the message did not cause; clients resend the message. */
 const WRITE_ERRORS: ReadonlySet<string> = new Set([
   'Busy',
   'Closed',

@@ -17,7 +17,7 @@ import { columnJson } from '../response/statement-answer.js';
 /** Minimum delay before a failed query is retried. */
 const FAILED_MS = 5_000;
 /**
- * Maximum bytes of a cached result. If a result is larger, its query runs again for each new
+ * Maximum size of a cached result, in bytes. A query with a larger result runs again for each new
  * stream.
  */
 const MAX_CACHED_BYTES = 256 * 1024;

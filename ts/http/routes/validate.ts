@@ -105,8 +105,8 @@ async function plan(
       throw cause;
     }
     const { code, message, start = 0, detail, hint } = cause;
-    // The statement itself was parsed, so a syntax error means that EXPLAIN does not accept its
-    // kind.
+    // The statement itself was parsed, so a syntax error means that EXPLAIN does not accept this
+    // kind of statement.
     if (code !== 'Syntax') {
       const at = Math.max(0, start - EXPLAIN.length);
       throw new DatabaseError({ code, message, start: at, detail, hint }, { cause });

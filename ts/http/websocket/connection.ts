@@ -11,11 +11,11 @@ import { ClientDisconnected } from '../response/body-writer.js';
 /** Close codes. */
 export const CLOSE = { normal: 1000, goingAway: 1001, failure: 1011 } as const;
 
-/** Maximum bytes of buffered messages before the socket is paused. */
+/** Maximum size of buffered messages, in bytes, before the socket is paused. */
 const READ_AHEAD_BYTES = 1024 * 1024;
 /** The operating system probes a silent client after this time. */
 const KEEP_ALIVE_MS = 60_000;
-/** Maximum bytes of a close reason: a control frame has at most 125 bytes. */
+/** Maximum size of a close reason, in bytes: a control frame carries at most 125 bytes. */
 const MAX_REASON_BYTES = 123;
 
 const BINARY = 0x82;
@@ -33,8 +33,8 @@ export class WebSocketConnection {
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
   /**
-   * Whether no more messages arrive, because the client closed the connection, the client violated
-   * the protocol, or the server stops.
+   * True if no more messages will arrive, because the client closed the connection or violated the
+   * protocol, or the server is stopping.
    */
   #isOver = false;
   #isStopping = false;
@@ -70,7 +70,7 @@ export class WebSocketConnection {
     }
   }
 
-  /** Aborted when no client reads replies any more, and when the server interrupts. */
+  /** Aborted when no client is reading replies any more, and when the server interrupts. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }

@@ -3,8 +3,8 @@ import { answerText, type HttpContext, type Route } from '../route.js';
 import type { WebSocketConnection } from './connection.js';
 
 /**
- * The definition of a WebSocket route. The checks of logins, page origins and permissions are the
- * same as for plain routes.
+ * The definition of a WebSocket route. Login, page origin and permission checks are the same as for
+ * plain routes.
  */
 export interface WebSocketRoute extends Pick<Route, 'path' | 'permission' | 'about'> {
   /**
@@ -17,8 +17,8 @@ export interface WebSocketRoute extends Pick<Route, 'path' | 'permission' | 'abo
 /** An accepted connection. */
 export interface Acceptance {
   /**
-   * Maximum bytes of a message with all its fragments; a longer message closes the connection with
-   * 1009.
+   * Maximum size in bytes of a message with all its fragments; a longer message closes the
+   * connection with 1009.
    */
   readonly maxMessageBytes: number;
   /** Whether messages are buffered for an appender, and never delivered as messages. */

@@ -1,5 +1,5 @@
 /**
- * Monitors the free disk space that must remain when other files than the database's are written.
+ * Monitors the free disk space that must remain when files other than the database's are written.
  */
 import { statfs } from 'node:fs/promises';
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { ImportError } from '../import-error.js';
 
 const IN_MEMORY_BYTES = 16 * 1024 * 1024;
-/** Buffered bytes at which a write starts, because each write requires a thread switch. */
+/** Buffer size that triggers a write, in bytes. Each write requires a thread switch. */
 const WRITTEN_BYTES = 1024 * 1024;
 const NAME_BYTES = 16;
 

@@ -86,7 +86,7 @@ export class ColumnFlow {
 
   /**
    * Reads the buffered messages. Resolves when more messages may be read, or to `null` if the
-   * connection must not read any more.
+   * connection must stop reading.
    */
   async take(messages: WebSocketReader): Promise<MessagesProgress | null> {
     let progress;

@@ -6,7 +6,7 @@ import type { LineOptions } from '../../engine/types.js';
 import type { WriteAuthorizer } from '../../session/write-authorizer.js';
 import { commitLines, type LineDatabase, LineError } from './lines.js';
 
-/** Maximum bytes per batch; other senders wait while a batch is committed. */
+/** Maximum batch size in bytes; other senders wait while a batch is committed. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /**
  * Initial batch size after an invalid line. It is small, because bytes after another invalid line
@@ -25,7 +25,7 @@ interface LineStreamOptions {
   readonly database: LineDatabase;
   readonly lines: Omit<LineOptions, 'isContinued'>;
   readonly writeAuthorizer: WriteAuthorizer;
-  /** Maximum rows per batch. */
+  /** Maximum number of rows per batch. */
   readonly maxRows: number;
   /** Receives the number of committed rows. */
   readonly committed: (rows: number) => void;
@@ -175,7 +175,7 @@ export class LineStream {
     return part;
   }
 
-  /** Returns a batch to the front of the buffer, without its first `consumed` bytes. */
+  /** Puts a batch back at the front of the buffer, without its first `consumed` bytes. */
   #restore(batch: readonly Buffer[], consumed: number): void {
     let done = consumed;
     const remainder: Buffer[] = [];
