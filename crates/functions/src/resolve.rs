@@ -171,7 +171,7 @@ pub enum ResolveError {
     NoOverload {
         /// Name as written.
         name: String,
-        /// Types of the arguments.
+        /// Argument types.
         types: Vec<SqlType>,
     },
     /// No operator accepts these types.
@@ -187,12 +187,12 @@ pub enum ResolveError {
     WrongArity {
         /// Name as written.
         name: String,
-        /// Number of arguments that it accepts.
+        /// Number of arguments the function accepts.
         expected: usize,
         /// Number of arguments in the call.
         provided: usize,
     },
-    /// A call without arguments to a function that requires some.
+    /// A call without arguments to a function that requires arguments.
     NoArguments {
         /// Name as written.
         name: String,
@@ -208,28 +208,28 @@ pub enum ResolveError {
     InconvertibleValue {
         /// The constant as a string.
         value: String,
-        /// Its type.
+        /// Type of the constant.
         from: SqlType,
         /// The target type.
         to: SqlType,
     },
     /// A constant argument that the function rejects.
     InvalidArgument {
-        /// Index of the argument, from 0.
+        /// 0-based index of the argument.
         index: usize,
         /// Error message.
         message: String,
     },
     /// A malformed constant pattern.
     InvalidPattern {
-        /// Index of the argument, from 0.
+        /// 0-based index of the argument.
         index: usize,
-        /// Position of the error in the pattern, in characters.
+        /// Position of the error within the pattern, in characters.
         offset: usize,
         /// Error message.
         message: String,
     },
-    /// Any other error in a constant, not tied to one argument.
+    /// Any other error in a constant that is not tied to a single argument.
     Invalid {
         /// Error message.
         message: String,
@@ -280,7 +280,7 @@ impl ResolveError {
         }
     }
 
-    /// Returns the position of the error within a literal argument in characters, including the
+    /// Returns the position of the error within a literal argument, in characters including the
     /// quote.
     #[must_use]
     pub fn offset(&self) -> usize {

@@ -12,7 +12,7 @@ use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 /// A parameter of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Param {
-    /// A value of this type, or one that converts to it implicitly.
+    /// A value of this type, or a value that converts to it implicitly.
     Is(SqlType),
     /// Text of any kind, read as VARCHAR.
     Text,
@@ -22,7 +22,7 @@ pub(crate) enum Param {
     Number,
     /// A TIMESTAMP or `TIMESTAMP_NS`; DATE and text are read as TIMESTAMP.
     Time,
-    /// An array of any dimensions.
+    /// An array with any number of dimensions.
     Array,
     /// Any value, unchanged.
     Any,
@@ -34,19 +34,19 @@ pub(crate) enum ResultType {
     Is(SqlType),
     /// The type that the argument with this index is cast to.
     SameAs(usize),
-    /// A type that this function derives from the cast argument types and the arguments.
+    /// A type that the function determines from the cast argument types and the arguments.
     Decided(SqlType, fn(&[SqlType], &[Argument]) -> SqlType),
-    /// A numeric type, and a function that returns the minimum and maximum result for all rows. If
-    /// the range is small, GROUP BY needs no hashing.
+    /// A numeric type, and a function that returns the minimum and maximum result over all rows. If
+    /// the range is small, GROUP BY does not need hashing.
     Bounded(SqlType, fn(&[Argument]) -> Option<(i64, i64)>),
 }
 
-/// How the kernel of a signature is obtained.
+/// How a signature's kernel is obtained.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
     /// A kernel that needs only its arguments.
     Direct(fn(&Call<'_>) -> Result<ArrayRef>),
-    /// A kernel that is built for the types and constants of one call.
+    /// A kernel that is built for the types and constants of a specific call.
     PerCall(fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>),
 }
 
@@ -66,7 +66,8 @@ pub(crate) struct Overload {
     pub(crate) body: Body,
 }
 
-/// Resolves a function whose types cannot be expressed in a table: `coalesce`, `greatest`, …
+/// Resolves a function whose types cannot be expressed in a table, such as `coalesce` or
+/// `greatest`.
 pub(crate) type Special =
     fn(&str, &[Argument]) -> std::result::Result<ResolvedScalar, ResolveError>;
 
@@ -92,7 +93,7 @@ pub(crate) const fn direct(
     }
 }
 
-/// Like [`direct`], for a numeric result in a known range.
+/// Like [`direct`], but for a numeric result within a known range.
 pub(crate) const fn bounded(
     takes: &'static [Param],
     gives: SqlType,
@@ -112,7 +113,7 @@ pub(crate) const fn per_call(
     Overload { parameters: takes, variadic: false, result: gives, body: Body::PerCall(body) }
 }
 
-/// Creates a function that depends only on its arguments.
+/// Creates a function whose result depends only on its arguments.
 pub(crate) const fn pure(
     name: &'static str,
     overloads: &'static [Overload],
@@ -161,8 +162,8 @@ pub(crate) fn written(name: &str, overload: &Overload) -> String {
     format!("{name}({}{more}) -> {gives}", takes.join(", "))
 }
 
-/// Wraps a kernel as a resolved function. Constants are part of its identity, since a kernel may be
-/// built for them.
+/// Wraps a kernel as a resolved function. Constants are part of its identity because a kernel may
+/// be built specifically for them.
 pub(crate) fn resolved(
     name: &'static str,
     volatility: Volatility,
@@ -197,7 +198,7 @@ pub(crate) fn mismatch(
     }
 }
 
-/// Returns the cost of an overload and the types to cast to; `None` if it does not apply.
+/// Returns the cost of an overload and the types to cast to; `None` if the overload does not apply.
 pub(crate) fn bind(overload: &Overload, arguments: &[Argument]) -> Option<(u32, Vec<SqlType>)> {
     let (given, accepted) = (arguments.len(), overload.parameters.len());
     if given < accepted || (given > accepted && !overload.variadic) {
@@ -246,7 +247,7 @@ fn accept(param: Param, from: SqlType) -> Option<(u32, SqlType)> {
     }
 }
 
-/// Returns the cost of an implicit conversion; `None` if it does not exist.
+/// Returns the cost of an implicit conversion; `None` if no such conversion exists.
 pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
     use SqlType as T;
     if from == to {
@@ -260,7 +261,7 @@ pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
         }
     };
     step(&[T::Byte, T::Short, T::Int, T::Long, T::Float, T::Double]).or_else(|| match (from, to) {
-        // Conversion to a type that is never null loses the information that the argument was null.
+        // Converting to a type that is never null loses the information that the argument was null.
         (T::Null, to) => Some(if to.is_nullable() { 1 } else { 2 }),
         (T::Symbol | T::Varchar | T::Char, T::String) | (T::String, T::Varchar) => Some(1),
         (T::Symbol | T::Char, T::Varchar) | (T::String | T::Varchar, T::Symbol) => Some(2),

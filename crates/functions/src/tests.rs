@@ -1,4 +1,4 @@
-//! Tests of scalar functions through the binder's entry points. They resolve a function, cast the
+//! Tests scalar functions through the binder's entry points. They resolve a function, cast the
 //! arguments, run it, and compare the result as a string. The expected values are `QuestDB`'s.
 
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn resolve(name: &str, given: &[Given]) -> Result<ResolvedScalar, ResolveError> 
     resolve_scalar(name, &arguments)
 }
 
-/// Runs a function over three rows. Its arguments are columns if `expanded`, otherwise scalars.
+/// Runs a function on three rows. Its arguments are columns if `expanded`, otherwise scalars.
 fn run(name: &str, given: &[Given], expanded: bool) -> (SqlType, ArrayRef) {
     let resolved = resolve(name, given).unwrap_or_else(|error| panic!("{name}: {error}"));
     let arguments: Vec<ColumnarValue> = given

@@ -1,7 +1,7 @@
 //! Aggregates over one contiguous slice.
 //!
 //! Sums and extremes use sixteen accumulators each. With a single accumulator, each row would wait
-//! for the previous addition; sixteen keep the vector units busy at every x86-64 and arm64 level.
+//! for the previous addition. Sixteen keep the vector units busy at every x86-64 and arm64 level.
 
 use crate::Native;
 use crate::widest::widest;
@@ -31,20 +31,20 @@ widest! {
 }
 
 widest! {
-    /// Returns the smallest value; `None` if there are no values.
+    /// Returns the minimum value; `None` if there are no values.
     pub fn minimum<T: Native>(values: &[T]) -> Option<T> {
         extreme(values, |candidate, best| candidate < best)
     }
 }
 
 widest! {
-    /// Returns the greatest value; `None` if there are no values.
+    /// Returns the maximum value; `None` if there are no values.
     pub fn maximum<T: Native>(values: &[T]) -> Option<T> {
         extreme(values, |candidate, best| candidate > best)
     }
 }
 
-// Inlined, so that it is compiled for the vector width of each caller.
+// Inlined so that it is compiled for each caller's vector width.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn extreme<T: Native>(values: &[T], better: impl Fn(T, T) -> bool) -> Option<T> {

@@ -1,5 +1,5 @@
-//! ASOF matching: for each left timestamp, the last right row at or before it. With `strict`, the
-//! right row must be before it.
+//! ASOF matching: for each left timestamp, finds the last right row at or before it. With `strict`,
+//! the right row must be before it.
 //!
 //! The right side is a list of chunks in time order. A match is a packed pair of chunk and row.
 
@@ -10,19 +10,19 @@ use crate::upper_bound;
 
 /// No right row matches.
 pub const NO_MATCH: u64 = u64::MAX;
-/// The rows before the cursor's start position have not been searched for this key yet.
+/// The rows before the cursor's start position have not yet been searched for this key.
 pub const UNKNOWN: u64 = u64::MAX - 1;
 
 /// One chunk of the right side: sorted timestamps and, for keyed joins, the key of each row.
 #[derive(Debug, Clone, Copy)]
 pub struct RightChunk<'a> {
-    /// Timestamps, ascending, also across chunks.
+    /// Timestamps, ascending within and across chunks.
     pub timestamps: &'a [i64],
     /// Dense keys; empty for joins without keys.
     pub keys: &'a [u32],
 }
 
-/// Position in a list of chunks: the first right row that the cursor has not passed.
+/// Position in a list of chunks: the first right row the cursor has not passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Index of the chunk.
@@ -45,15 +45,15 @@ pub fn unpack(packed: u64) -> (usize, usize) {
     ((packed >> 32) as usize, (packed & 0xffff_ffff) as usize)
 }
 
-/// Maximum number of right rows per left row for which the two sides are merged row by row. Above
-/// this number, right rows are found by search.
+/// Maximum number of right rows per left row at which the two sides are merged row by row. Above
+/// this number, right rows are found by searching.
 const DENSE: usize = 8;
-/// Number of ranges of left rows that are matched in one loop. Interleaving them hides the latency
-/// of the comparisons.
+/// Number of left-row ranges that are matched in one loop. Interleaving them hides the latency of
+/// the comparisons.
 const LANES: usize = 4;
 
-/// Appends the match of each left row to `matches` and moves `cursor` forward. `before` is the last
-/// row before the cursor (or [`NO_MATCH`]). With `strict`, equal timestamps do not match.
+/// Appends each left row's match to `matches` and moves `cursor` forward. `before` is the last row
+/// before the cursor (or [`NO_MATCH`]). With `strict`, equal timestamps do not match.
 pub fn match_unkeyed(
     left: &[i64],
     right: &[RightChunk<'_>],
@@ -62,7 +62,7 @@ pub fn match_unkeyed(
     strict: bool,
     matches: &mut Vec<u64>,
 ) {
-    // `strict` moves the bound by one unit, so that the same comparison serves both cases.
+    // `strict` moves the bound by one unit, so the same comparison serves both cases.
     let bias = i64::from(strict);
     let mut rest = left;
     while let Some(chunk) = right.get(cursor.chunk) {
@@ -107,8 +107,8 @@ pub fn match_unkeyed(
     matches.resize(matches.len() + rest.len(), *before);
 }
 
-/// Matches left rows with the rows of one chunk if both sides have a similar number of rows. Each
-/// step advances one side by one row, without a branch. A match is `base` plus the number of right
+/// Matches left rows with the rows of one chunk when both sides have a similar number of rows. Each
+/// step advances one side by one row without branching. A match is `base` plus the number of right
 /// rows that are not after the left row.
 fn match_dense(
     left: &[i64],
@@ -146,8 +146,8 @@ fn match_dense(
     }
 }
 
-/// Returns the first row from `row` on that is after `bound`. It tries a few linear steps before it
-/// gallops, because the row is usually near and long jumps are expensive.
+/// Returns the first row at or after `row` that is after `bound`. It tries a few linear steps
+/// before galloping, because the row is usually near and long jumps are expensive.
 #[inline]
 fn advance(times: &[i64], row: usize, bound: i64) -> usize {
     const STEPS: usize = 8;
@@ -162,7 +162,7 @@ fn advance(times: &[i64], row: usize, bound: i64) -> usize {
 
 /// Like [`match_unkeyed`], but matches only right rows with the same key. `last[key]` is the key's
 /// last row before the cursor, [`NO_MATCH`] or [`UNKNOWN`]. For an unknown key, `look_back` is
-/// called once. A left key outside `last` matches nothing.
+/// called once. A left key that is outside `last` matches nothing.
 pub fn match_keyed(
     left: &[i64],
     left_keys: &[u32],

@@ -1,13 +1,13 @@
-//! Selection by bitmap: compacts one column, or selects values from two columns.
+//! Selection by bitmap: compacts a column, or selects values from two columns.
 
 use crate::Native;
 
-/// Maximum number of set bits in a 64-bit word for which values are copied one by one. Above this
+/// Maximum number of set bits in a 64-bit word at which values are copied individually. Above this
 /// number, whole vectors are moved.
 const FEW: u32 = 12;
 
 /// Returns the values whose bits are set, in order. `mask` has one bit per value, least significant
-/// bit first; bits past the last value are zero.
+/// bit first; the bits after the last value are zero.
 #[must_use]
 pub fn compact<T: Native>(values: &[T], mask: &[u64]) -> Vec<T> {
     let count: usize = mask.iter().map(|word| word.count_ones() as usize).sum();
@@ -18,8 +18,8 @@ pub fn compact<T: Native>(values: &[T], mask: &[u64]) -> Vec<T> {
             && std::arch::is_x86_feature_detected!("popcnt")
         {
             match size_of::<T>() {
-                // SAFETY: this CPU has the instructions that the function is compiled for, and the
-                // values have the size that it moves.
+                // SAFETY: this CPU has the instructions the function is compiled for, and the
+                // values have the size it moves.
                 8 => return unsafe { moved::eight_bytes(values, mask, target) },
                 // SAFETY: as above.
                 4 => return unsafe { moved::four_bytes(values, mask, target) },
@@ -34,7 +34,7 @@ pub fn compact<T: Native>(values: &[T], mask: &[u64]) -> Vec<T> {
     target
 }
 
-/// Returns one value per row: from `set` where the row's bit is set, else from `unset`.
+/// Returns one value per row, from `set` if the row's bit is set and from `unset` otherwise.
 ///
 /// # Panics
 ///
@@ -46,8 +46,8 @@ pub fn choose<T: Native>(bits: &[u64], set: &[T], unset: &[T]) -> Vec<T> {
     let mut target = unset.to_vec();
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && matches!(size_of::<T>(), 4 | 8) {
-        // SAFETY: this CPU has the instructions that the function is compiled for, and the values
-        // have a size that it supports.
+        // SAFETY: this CPU has the instructions the function is compiled for, and the values have a
+        // size it supports.
         unsafe { blended::choose(bits, set, &mut target) };
         return target;
     }
@@ -134,7 +134,7 @@ fn one_by_one<T: Copy>(chunk: &[T], mut word: u64, target: &mut [T]) -> usize {
     count
 }
 
-/// Moves the selected values of a vector to its front and stores the whole vector. The next store
+/// Moves a vector's selected values to its front and stores the whole vector. The next store
 /// overwrites the surplus values.
 #[cfg(target_arch = "x86_64")]
 mod moved {
@@ -179,7 +179,7 @@ mod moved {
         table
     };
 
-    /// Compacts values of eight bytes each.
+    /// Compacts eight-byte values.
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) fn eight_bytes<T: Native>(values: &[T], mask: &[u64], mut target: Vec<T>) -> Vec<T> {
         assert_eq!(size_of::<T>(), 8);
@@ -211,7 +211,7 @@ mod moved {
         target
     }
 
-    /// Compacts values of four bytes each.
+    /// Compacts four-byte values.
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) fn four_bytes<T: Native>(values: &[T], mask: &[u64], mut target: Vec<T>) -> Vec<T> {
         assert_eq!(size_of::<T>(), 4);

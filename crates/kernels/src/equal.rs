@@ -1,27 +1,27 @@
-//! Pairs equal values of two sorted slices, such as the timestamps of two tables.
+//! Pairs equal values in two sorted slices, such as the timestamps of two tables.
 //!
-//! If one of the slices has no duplicates, the loop has no branches. The side that is ahead changes
-//! from row to row, so a branch on it would be mispredicted half the time.
+//! If either slice has no duplicates, the loop has no branches. The side that is ahead changes from
+//! row to row, so a branch on it would be mispredicted half the time.
 
 use std::ops::Range;
 
 use crate::search::{run_end, upper_bound};
 
-/// Marks a left row that has no equal value on the right.
+/// Marks a left row with no equal value on the right.
 pub const NO_ROW: u32 = u32::MAX;
 
 /// Maximum number of rows processed before the remaining space for pairs is checked again.
 const BLOCK: usize = 1024;
 
-/// Position of the walk over two slices.
+/// Position of a walk over two slices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EqualCursor {
     /// The next left row.
     pub left: usize,
     /// The first right row that may equal the next left row.
     pub right: usize,
-    /// Number of pairs of the next left row that were already returned, if the output limit was
-    /// reached between them.
+    /// Number of pairs already returned for the next left row, if the output limit was reached
+    /// partway through them.
     done: usize,
     /// Whether the next left row already has pairs.
     paired: bool,
@@ -38,13 +38,13 @@ impl EqualCursor {
         (self.left, self.done, self.paired) = (0, 0, false);
     }
 
-    /// Advances to the left row `left` after all pairs of earlier rows were returned.
+    /// Advances to the left row `left` after all pairs of earlier rows have been returned.
     pub fn pass(&mut self, left: usize) {
         (self.left, self.done, self.paired) = (left, 0, false);
     }
 }
 
-/// Pairs of matching rows, in the order of the left rows.
+/// Pairs of matching rows, in left-row order.
 #[derive(Debug, Default)]
 pub struct EqualPairs {
     /// Rows of the left slice.
@@ -78,8 +78,8 @@ impl EqualPairs {
     }
 }
 
-/// Adds pairs of equal values until all of `left` has been processed or about `max` pairs exist,
-/// but never more than `max`.
+/// Adds pairs of equal values until all of `left` has been processed or there are about `max`
+/// pairs, but never more than `max`.
 ///
 /// With `unmatched`, left rows without an equal value are added too; they do not count towards
 /// `max`. Values that follow `right` must not equal any left value. Values that follow `left` may
@@ -114,7 +114,7 @@ pub fn match_equal(
     }
 }
 
-/// Skips rows of either side that are smaller than all remaining rows of the other side. Returns
+/// Skips rows on either side that are smaller than all remaining rows on the other side. Returns
 /// false at the end of the left side.
 fn skip(left: &[i64], right: &[i64], at: &mut EqualCursor) -> bool {
     if let (Some(&one), Some(&other)) = (left.get(at.left), right.get(at.right)) {
@@ -130,12 +130,12 @@ fn skip(left: &[i64], right: &[i64], at: &mut EqualCursor) -> bool {
     at.left < left.len()
 }
 
-/// Returns the end of a block of at most `max` values that starts at `from`. Also returns whether
-/// the block, including the value after it, is strictly ascending.
+/// Returns the end of a block that starts at `from` and has at most `max` values. Also returns
+/// whether the block, including the value after it, is strictly ascending.
 fn ascending(values: &[i64], from: usize, max: usize) -> (usize, bool) {
     let end = values.len().min(from + max);
     let seen = &values[from..values.len().min(end + 1)];
-    // The loop does not exit early, so that it has no branches and is vectorised.
+    // The loop does not exit early, so it has no branches and can be vectorised.
     let equal = seen
         .iter()
         .zip(&seen[1..])
@@ -143,7 +143,7 @@ fn ascending(values: &[i64], from: usize, max: usize) -> (usize, bool) {
     (end, equal == 0)
 }
 
-/// Pairs one block of each side. If both blocks have duplicates, pairs nothing and returns false.
+/// Pairs one block from each side. If both blocks have duplicates, pairs nothing and returns false.
 fn walk_block(
     left: &[i64],
     right: &[i64],

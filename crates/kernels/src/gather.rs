@@ -1,4 +1,4 @@
-//! Copies many short ranges of values into one vector.
+//! Copies many short value ranges into one vector.
 
 /// Consecutive rows of one of several sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct SourceRange {
 }
 
 /// Number of values copied per step, if the source has that many. Most ranges are shorter, but a
-/// copy of fixed length needs no branch. Surplus values are overwritten.
+/// fixed-length copy needs no branch. Surplus values are overwritten.
 const AT_ONCE: usize = 16;
 
 /// Concatenates the values of all ranges. Panics if a range is out of bounds.
@@ -29,7 +29,7 @@ pub fn gather<T: Copy>(sources: &[&[T]], ranges: &[SourceRange]) -> Vec<T> {
             portable(sources, ranges)
         }
         if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: this CPU has the instructions that the function is compiled for.
+            // SAFETY: this CPU has the instructions the function is compiled for.
             return unsafe { avx512(sources, ranges) };
         }
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -40,7 +40,7 @@ pub fn gather<T: Copy>(sources: &[&[T]], ranges: &[SourceRange]) -> Vec<T> {
     portable(sources, ranges)
 }
 
-// Inlined, so that it is compiled for the vector width of each caller.
+// Inlined so that it is compiled for each caller's vector width.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn portable<T: Copy>(sources: &[&[T]], ranges: &[SourceRange]) -> Vec<T> {

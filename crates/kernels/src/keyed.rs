@@ -1,26 +1,26 @@
-//! Aggregates of rows that belong to many groups in any order. The slot of a group is found by
-//! index, without hashing.
+//! Aggregates over rows that belong to many groups in any order. A group's slot is found by index,
+//! without hashing.
 
 use crate::{Native, Validity};
 
-/// Marks a key that has no group yet in an array of slots.
+/// Marks a key that does not yet have a group in an array of slots.
 const NO_GROUP: u32 = u32::MAX;
 
 /// Output of [`assign_groups`].
 #[derive(Debug, Default)]
 pub struct GroupSink {
-    /// Group of each row.
+    /// The group of each row.
     pub groups: Vec<u32>,
-    /// Key of each new group, in order of first appearance.
+    /// The key of each new group, in order of first appearance.
     pub new_keys: Vec<u32>,
     /// Row in which each new group first appeared, numbered like the rows of `groups`.
     pub new_rows: Vec<u32>,
 }
 
-/// Appends the group of each row to `sink`. Unseen keys are numbered from `next_group` on.
+/// Appends each row's group to `sink`. New keys are numbered starting at `next_group`.
 ///
-/// Key 0 is null, and key `c + 1` is code `c`. `slots[key]` is the group of a key, or `u32::MAX` if
-/// the key has no group yet. `slots` must be longer than the greatest key.
+/// Key 0 is null, and key `c + 1` is code `c`. `slots[key]` is a key's group, or `u32::MAX` if the
+/// key does not have a group yet. `slots` must be longer than the greatest key.
 pub fn assign_groups(
     codes: &[i32],
     validity: Option<Validity<'_>>,
@@ -54,14 +54,14 @@ pub fn assign_groups(
     }
 }
 
-/// Number of rows whose groups are looked up together, because most blocks contain no new key.
+/// Number of rows whose groups are looked up together. Most blocks contain no new key.
 const BLOCK: usize = 64;
 
-/// Returns the groups of a block without nulls if every key has a group.
+/// Returns the groups for a block without nulls, if every key already has a group.
 fn known_groups(codes: &[i32; BLOCK], slots: &[u32]) -> Option<[u32; BLOCK]> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: this CPU has the instructions that the function is compiled for.
+        // SAFETY: this CPU has the instructions the function is compiled for.
         return unsafe { gathered::groups(codes, slots) };
     }
     let mut groups = [NO_GROUP; BLOCK];
@@ -84,7 +84,7 @@ mod gathered {
 
     use super::BLOCK;
 
-    /// Returns the groups of these codes; `None` if a key has no group or is beyond the slots.
+    /// Returns the groups for these codes; `None` if a key has no group or is beyond the slots.
     #[target_feature(enable = "avx2")]
     pub(super) fn groups(codes: &[i32; BLOCK], slots: &[u32]) -> Option<[u32; BLOCK]> {
         let last = i32::try_from(slots.len().checked_sub(1)?).ok()?;
@@ -93,8 +93,8 @@ mod gathered {
         let mut known = none;
         let mut found = [0; BLOCK];
         for (codes, found) in codes.as_chunks::<8>().0.iter().zip(found.as_chunks_mut::<8>().0) {
-            // SAFETY: loads and stores of eight 32-bit numbers may be unaligned; the gather does
-            // not read beyond the last slot.
+            // SAFETY: loads and stores of eight 32-bit numbers may be unaligned, and the gather
+            // does not read beyond the last slot.
             unsafe {
                 let keys = _mm256_add_epi32(_mm256_loadu_si256(codes.as_ptr().cast()), one);
                 let within = _mm256_min_epu32(keys, last);
@@ -144,7 +144,7 @@ pub fn sum_integer_by<T: Native>(values: &[T], groups: &[u32], sums: &mut [i64])
     }
 }
 
-/// Updates each group's minimum. Slots start at the type's greatest value.
+/// Updates each group's minimum. Slots are initialised to the type's greatest value.
 pub fn minimum_by<T: Native>(values: &[T], groups: &[u32], best: &mut [T]) {
     for (&value, &group) in values.iter().zip(groups) {
         let slot = &mut best[group as usize];
@@ -152,7 +152,7 @@ pub fn minimum_by<T: Native>(values: &[T], groups: &[u32], best: &mut [T]) {
     }
 }
 
-/// Updates each group's maximum. Slots start at the type's smallest value.
+/// Updates each group's maximum. Slots are initialised to the type's smallest value.
 pub fn maximum_by<T: Native>(values: &[T], groups: &[u32], best: &mut [T]) {
     for (&value, &group) in values.iter().zip(groups) {
         let slot = &mut best[group as usize];

@@ -25,8 +25,7 @@ pub fn pick_latest(
     }
 }
 
-/// Stores the last row of each code in `last[code]`. The entries of codes without a row are
-/// unchanged.
+/// Stores the last row of each code in `last[code]`. Entries for codes without a row are unchanged.
 pub fn note_last_rows(codes: &[i32], validity: Option<Validity<'_>>, last: &mut [u32]) {
     let mut note = |row: usize, code: i32| {
         if let Some(position) = last.get_mut(code as u32 as usize) {

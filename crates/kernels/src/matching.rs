@@ -1,7 +1,7 @@
 //! Evaluates a predicate for every value of a column and returns a bitmap.
 
-/// Returns a bitmap of the values for which `test` holds, least significant bit first. The last
-/// word is padded with zeros.
+/// Returns a bitmap of the values that satisfy `test`, least significant bit first. The last word
+/// is padded with zeros.
 pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -14,7 +14,7 @@ pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
             words(values, |chunk| word(chunk, &test))
         }
         if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: this CPU has the instructions that the function is compiled for.
+            // SAFETY: this CPU has the instructions the function is compiled for.
             return unsafe { avx512(values, test) };
         }
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -26,7 +26,7 @@ pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
 }
 
 /// Converts each chunk of 64 values into one word, and the remainder into another.
-// Inlined, so that it is compiled for the vector width of each caller.
+// Inlined so that it is compiled for each caller's vector width.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn words<T: Copy>(values: &[T], of: impl Fn(&[T]) -> u64) -> Vec<u64> {
@@ -39,8 +39,8 @@ fn words<T: Copy>(values: &[T], of: impl Fn(&[T]) -> u64) -> Vec<u64> {
     words
 }
 
-/// Tests a chunk in one pass. With wide vectors, each step is a comparison and an OR of the lanes'
-/// bits.
+/// Tests a chunk in one pass. With wide vectors, each step consists of a comparison and an OR of
+/// the lanes' bits.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
@@ -51,7 +51,7 @@ fn word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
     word
 }
 
-/// Tests a chunk in one pass with vectors of two values. Bits are shifted in groups of eight.
+/// Tests a chunk in one pass using two-value vectors. Bits are shifted in groups of eight.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn narrow_word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
@@ -107,14 +107,14 @@ fn matching_few(codes: &[i32], table: [u32; 8]) -> Vec<u64> {
             })
         }
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: this CPU has the instructions that the function is compiled for.
+            // SAFETY: this CPU has the instructions the function is compiled for.
             return unsafe { avx2(codes, table, bit) };
         }
     }
     words(codes, |chunk| narrow_word(chunk, &bit))
 }
 
-/// Eight lookups at a time in a 256-bit table.
+/// Looks up eight codes at a time in a 256-bit table.
 #[cfg(target_arch = "x86_64")]
 mod looked_up {
     use std::arch::x86_64::{

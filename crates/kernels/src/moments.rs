@@ -1,12 +1,12 @@
 //! Mean and squared deviations of values, in one pass.
 
-/// Count, mean and sum of squared deviations, by Welford's formulas. Two states are merged by the
-/// formulas of Chan et al.; adding one value is their simplest case.
+/// Count, mean and sum of squared deviations, computed with Welford's formulas. Two states are
+/// merged with the formulas of Chan et al.; adding one value is their simplest case.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
     /// Number of values.
     pub count: f64,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
     /// Sum of squared deviations from the mean.
     pub second: f64,
@@ -24,7 +24,7 @@ impl Moments {
         self.count = count;
     }
 
-    /// Merges another state. The operations have the same order as for adding one value.
+    /// Merges another state. The operations are in the same order as when adding a single value.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0.0 {
             return;

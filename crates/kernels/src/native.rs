@@ -1,4 +1,4 @@
-//! Numeric types of columns that the kernels support.
+//! Numeric column types that the kernels support.
 
 /// A fixed-width number.
 pub trait Native: Copy + PartialOrd + Default + Send + Sync + 'static {
@@ -12,7 +12,7 @@ macro_rules! native {
     ($($name:ty),*) => {$(
         impl Native for $name {
             // Types for which the casts are lossless share the macro body with types for which they
-            // are not.
+            // are lossy.
             #[allow(clippy::cast_lossless)]
             #[inline(always)]
             fn to_f64(self) -> f64 {

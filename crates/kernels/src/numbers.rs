@@ -1,4 +1,4 @@
-//! Assigns indexes to distinct 64-bit values in the order of first appearance.
+//! Assigns indexes to distinct 64-bit values in order of first appearance.
 
 use crate::Validity;
 
@@ -6,10 +6,10 @@ use crate::Validity;
 const EMPTY: u32 = u32::MAX;
 /// Initial number of slots; the number of slots is always a power of two.
 const FIRST_SLOTS: usize = 1 << 10;
-/// Hash multiplier: an odd number with irregular bits.
+/// Hash multiplier: an odd number with an irregular bit pattern.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Distinct values found so far, null included.
+/// Distinct values found so far, including null.
 #[derive(Debug)]
 pub struct NumberTable {
     /// Index of a value in `keys`, or [`EMPTY`]. At most half of the slots are occupied.
@@ -20,14 +20,14 @@ pub struct NumberTable {
 }
 
 impl NumberTable {
-    /// Creates an empty table. Clients do not know the seed, so they cannot construct values that
-    /// collide.
+    /// Creates an empty table. Clients do not know the seed, so they cannot construct colliding
+    /// values.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { slots: vec![EMPTY; FIRST_SLOTS], keys: vec![], null: None, seed }
     }
 
-    /// Returns the values in the order of their index; null is stored as zero.
+    /// Returns the values in index order; null is stored as zero.
     #[must_use]
     pub fn keys(&self) -> &[u64] {
         &self.keys

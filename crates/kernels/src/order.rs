@@ -1,39 +1,39 @@
-//! Sorts rows by numeric keys. Rows are first distributed to key ranges. Any worker can then sort a
-//! range independently, within the cache.
+//! Sorts rows by numeric keys. Rows are first distributed into key ranges. Any worker can then sort
+//! a range independently, within the cache.
 
 use std::ops::Range;
 
-/// Maps a double to an integer with the same order. No value maps to 0 or `u64::MAX`, so that a
-/// null key can use one of them.
+/// Maps a double to an integer that sorts in the same order. No value maps to 0 or `u64::MAX`, so
+/// either can represent a null key.
 #[inline]
 #[must_use]
 pub fn double_order(value: f64) -> u64 {
-    // All NaNs are one value.
+    // All NaNs are treated as one value.
     let bits = if value.is_nan() { f64::NAN.to_bits() & (u64::MAX >> 1) } else { value.to_bits() };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// Maps an integer to an unsigned one with the same order. The minimum integer is not a valid
-/// value.
+/// Maps an integer to an unsigned integer that sorts in the same order. The minimum integer is not
+/// a valid value.
 #[inline]
 #[must_use]
 pub fn integer_order(value: i64) -> u64 {
     (value as u64) ^ 1 << 63
 }
 
-/// Key ranges with similar numbers of rows. Rows are ordered by group, which is a small number, and
-/// then by key. No range contains rows of two groups.
+/// Key ranges with similar numbers of rows. Rows are ordered first by group, which is a small
+/// number, and then by key. No range contains rows from two groups.
 #[derive(Debug)]
 pub struct Ranges {
-    /// Greatest key of each range, except for the last range of a group.
+    /// Greatest key of each range, except for the last range in a group.
     bounds: Vec<u64>,
     /// Offset of each group's first bound, and the end of the last group's bounds.
     starts: Vec<usize>,
 }
 
 impl Ranges {
-    /// Divides the key space into ranges, such that each range contains about `each` rows of the
-    /// sample. The sample contains groups and keys; `groups` is the number of groups.
+    /// Divides the key space into ranges that each contain about `each` rows of the sample. The
+    /// sample contains groups and keys; `groups` is the number of groups.
     #[must_use]
     pub fn new(mut sample: Vec<(u32, u64)>, groups: usize, each: usize) -> Self {
         sample.sort_unstable();
@@ -78,13 +78,13 @@ impl Ranges {
     }
 }
 
-/// Distributes rows to ranges, which are stored one after the other.
+/// Distributes rows into ranges, which are stored one after the other.
 ///
-/// A first pass counts the rows. A second pass writes each row's entry: the key in the upper half,
-/// the row number in the lower half. Within a range, rows keep their input order.
+/// A first pass counts the rows. A second pass writes each row's entry, with the key in the upper
+/// half and the row number in the lower half. Within a range, rows keep their input order.
 #[derive(Debug, Default)]
 pub struct Spread {
-    /// Range of each row, cleared once the rows are placed.
+    /// The range of each row, cleared once the rows have been placed.
     found: Vec<u32>,
     placed: usize,
     ends: Vec<usize>,
@@ -92,7 +92,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Counts rows by their groups and keys. If `groups` is empty, all rows belong to group 0.
+    /// Counts rows by group and key. If `groups` is empty, all rows belong to group 0.
     pub fn count(&mut self, ranges: &Ranges, groups: &[u32], keys: &[u64]) {
         self.ends.resize(ranges.count(), 0);
         for (row, &key) in keys.iter().enumerate() {
@@ -102,7 +102,7 @@ impl Spread {
         }
     }
 
-    /// Allocates the entries. Must be called after all rows were counted.
+    /// Allocates the entries. Must be called after all rows have been counted.
     pub fn begin(&mut self) {
         let mut rows = 0;
         for end in &mut self.ends {
@@ -111,7 +111,7 @@ impl Spread {
         self.entries = vec![0; rows];
     }
 
-    /// Writes the entries of rows in the order in which they were counted. Row numbers start with
+    /// Writes row entries in the order in which the rows were counted. Row numbers start at
     /// `first`.
     pub fn place(&mut self, keys: &[u64], first: u64) {
         let found = &self.found[self.placed..];
@@ -161,7 +161,7 @@ mod tests {
         assert!(integers.windows(2).all(|two| integer_order(two[0]) < integer_order(two[1])));
     }
 
-    /// Concatenated sorted ranges have the order of a stable sort.
+    /// The concatenated sorted ranges are in the order of a stable sort.
     #[test]
     fn concatenated_sorted_ranges_equal_a_stable_sort() {
         let mut seed = 11_u64;

@@ -1,4 +1,5 @@
-//! Aggregates of many ranges of one column. The cost of a range is logarithmic in its length.
+//! Aggregates over many ranges of one column. A range's cost is logarithmic in its length.
+//!
 //! Nothing is subtracted, so sums of doubles do not accumulate errors as they would in a moving
 //! window.
 
@@ -70,7 +71,8 @@ impl<C: Combine> RangeTree<C> {
         Self { levels }
     }
 
-    /// Combines the values `start..end`. An end beyond the column is the column's end.
+    /// Combines the values in `start..end`. An end beyond the column is treated as the column's
+    /// end.
     #[must_use]
     pub fn over(&self, start: usize, end: usize) -> C::Value {
         let mut total = C::NEUTRAL;

@@ -1,10 +1,10 @@
-//! Searching sorted timestamps.
+//! Searches in sorted timestamps.
 
 /// Returns the first index at or after `from` whose timestamp is not before `bound`; `ts.len()` if
 /// there is none.
 ///
-/// The search gallops: its cost grows with the logarithm of the distance. Short runs (many small
-/// buckets) and long runs (few large buckets) are therefore both cheap.
+/// The search gallops, so its cost grows with the logarithm of the distance. Both short runs (many
+/// small buckets) and long runs (few large buckets) are therefore cheap.
 #[must_use]
 pub fn run_end(ts: &[i64], from: usize, bound: i64) -> usize {
     gallop(ts, from, |value| value < bound)

@@ -1,4 +1,4 @@
-//! Property tests against naive loops. The seed is printed; `SEED=n` repeats a run.
+//! Property tests against naive loops. The seed is printed; `SEED=n` reproduces a run.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -324,7 +324,7 @@ fn match_equal_returns_the_pairs_of_a_nested_loop() {
         let lens = [0, 1, 5, 40, 3_000];
         let mut side = || {
             let len = lens[rng.random_range(0..lens.len())];
-            // The values are all distinct, mostly distinct, or often repeated.
+            // The values are all distinct, mostly distinct or often repeated.
             let spread = [1_i64, 3, 40, 4_000][rng.random_range(0..4)];
             let mut values = sorted(&mut rng, len, spread);
             if rng.random_bool(0.4) {

@@ -1,4 +1,4 @@
-//! Validity bitmaps, in which a set bit means that the row has a value.
+//! Validity bitmaps, in which a set bit means the row has a value.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ impl<'a> Validity<'a> {
         Self { bytes, offset }
     }
 
-    /// Whether this row has a value.
+    /// Whether the row has a value.
     #[inline]
     #[must_use]
     pub fn is_valid(&self, row: usize) -> bool {
@@ -24,7 +24,7 @@ impl<'a> Validity<'a> {
         self.bytes[bit / 8] & (1 << (bit % 8)) != 0
     }
 
-    /// Returns 64 bits from `row` on; bits past the bitmap's end are zero.
+    /// Returns 64 bits starting at `row`; bits past the bitmap's end are zero.
     #[inline]
     pub(crate) fn word(&self, row: usize) -> u64 {
         let bit = self.offset + row;
@@ -38,7 +38,7 @@ impl<'a> Validity<'a> {
         if shift == 0 { low } else { low >> shift | high << (64 - shift) }
     }
 
-    /// Calls `visit` with each maximal run of valid rows inside a 64-row block, in order.
+    /// Calls `visit` with each maximal run of valid rows within a 64-row block, in order.
     #[inline]
     pub fn for_each_run(&self, rows: Range<usize>, mut visit: impl FnMut(Range<usize>)) {
         let mut start = rows.start;

@@ -1,15 +1,15 @@
 //! Strings as 16-byte views.
 //!
-//! The lowest four bytes are the length. A string of up to 12 bytes follows inline. For a longer
-//! string, its first four bytes, the buffer index and the offset follow.
+//! The lowest four bytes contain the length. A string of up to 12 bytes follows inline. For a
+//! longer string, its first four bytes, the buffer index and the offset follow.
 
 /// Maximum length of an inline string in bytes.
 const INLINE: usize = 12;
 const HIGH_BITS: u128 = 0x8080_8080_8080_8080_8080_8080_0000_0000;
-/// Mask of a view's length.
+/// Mask for a view's length.
 const LENGTH: u128 = u32::MAX as u128;
 
-/// Returns the length of a view's string in bytes.
+/// Returns the length in bytes of a view's string.
 #[inline]
 #[must_use]
 pub fn view_len(view: u128) -> usize {
@@ -23,7 +23,7 @@ pub fn is_long_view(view: u128) -> bool {
     view_len(view) > INLINE
 }
 
-/// Returns the view of a string that begins at `offset` of a buffer.
+/// Returns the view of a string that begins at `offset` in a buffer.
 #[inline]
 #[must_use]
 pub fn view_of(text: &[u8], buffer: u32, offset: u32) -> u128 {
@@ -34,7 +34,7 @@ pub fn view_of(text: &[u8], buffer: u32, offset: u32) -> u128 {
     text.len() as u128 | prefix | u128::from(buffer) << 64 | u128::from(offset) << 96
 }
 
-/// Returns up to 12 bytes as a number; the first byte is the lowest.
+/// Returns up to 12 bytes as a number, with the first byte lowest.
 #[inline]
 fn first_bytes(text: &[u8], len: usize) -> u128 {
     if let Some(bytes) = text.first_chunk::<16>() {
@@ -51,7 +51,7 @@ fn low_bytes(len: usize) -> u128 {
     (1 << (8 * len)) - 1
 }
 
-/// Target case of a letter conversion.
+/// Target case of a case conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
     /// Lower case.
@@ -73,7 +73,7 @@ pub fn recase_view(view: u128, case: Case, moved: u32) -> u128 {
     (view & LENGTH) | prefix | u128::from(offset) << 96
 }
 
-/// Converts twelve ASCII bytes, above four bytes of zeros, in one step.
+/// Converts twelve ASCII bytes, which are above four zero bytes, in one step.
 #[inline]
 fn recase_bytes(bytes: u128, case: Case) -> u128 {
     // Sets the highest bit of each byte that is at least `letter`; no carry reaches the next byte.
@@ -85,7 +85,7 @@ fn recase_bytes(bytes: u128, case: Case) -> u128 {
     }
 }
 
-/// Returns the view of `len` bytes of a string from byte `from` on, which must lie within the
+/// Returns the view of `len` bytes of a string, starting at byte `from`. They must lie within the
 /// string. `body` is the buffer of a long string; a long result refers to the same buffer.
 #[inline]
 #[must_use]
@@ -103,8 +103,8 @@ pub fn subview(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
     len as u128 | first_bytes(rest, 4) << 32 | buffer | (offset as u128) << 96
 }
 
-/// Appends one string to each inline string of `texts` and returns the greatest new length. If that
-/// exceeds 12 bytes, the views are invalid.
+/// Appends a string to each of the inline strings in `texts` and returns the greatest new length.
+/// If it exceeds 12 bytes, the views are invalid.
 #[inline]
 pub fn append_views(texts: &mut [u128], more: impl Fn(usize) -> u128) -> u32 {
     let mut max = 0;

@@ -1,4 +1,4 @@
-//! One loop, compiled for several vector widths.
+//! A loop that is compiled for several vector widths.
 //!
 //! The addon is built for every x86-64 CPU, whose baseline has 16-byte vectors. With 64-byte
 //! vectors, a sum over a column outside the cache is 1.36 times as fast: 5.6 ms instead of 7.6 ms
@@ -29,7 +29,7 @@ macro_rules! widest {
                     portable(values)
                 }
                 if std::arch::is_x86_feature_detected!("avx512f") {
-                    // SAFETY: this CPU has the instructions that the function is compiled for.
+                    // SAFETY: this CPU has the instructions the function is compiled for.
                     return unsafe { avx512($values) };
                 }
                 if std::arch::is_x86_feature_detected!("avx2") {

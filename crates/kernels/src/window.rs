@@ -1,23 +1,23 @@
-//! Window functions on ordered rows, in one pass and with one state per partition. Every row enters
-//! a frame once and leaves it once, whatever the frame's length.
+//! Window functions over ordered rows, computed in one pass with one state per partition. Every row
+//! enters a frame once and leaves it once, whatever the frame's length.
 
 use std::collections::VecDeque;
 
 use crate::Validity;
 
-/// A frame that ends at or before the current row. Both bounds are distances back from that row, in
-/// rows or in the unit of the given times.
+/// A frame that ends at or before the current row. Both bounds are distances back from the current
+/// row, in rows or in the unit of the given times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
     /// Distance to the first row of the frame; `None` if the frame starts at the partition's first
     /// row.
     pub from: Option<i64>,
-    /// Distance to the last row of the frame; not negative.
+    /// Distance to the last row of the frame; never negative.
     pub to: i64,
 }
 
 impl Reach {
-    /// Frame from the first row to the current row.
+    /// A frame from the first row to the current row.
     pub const CUMULATIVE: Self = Self { from: None, to: 0 };
 }
 
@@ -49,7 +49,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the position of a row in its partition: its timestamp, or its row number, counted in
+    /// Returns a row's position in its partition: its timestamp, or its row number, counted in
     /// `passed`.
     #[inline]
     fn position(&self, row: usize, passed: &mut i64) -> i64 {
@@ -73,7 +73,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T: Copy> Queue<T> {
-    /// Returns the next value that enters the frame of the row at `at`.
+    /// Returns the next value to enter the frame of the row at `at`.
     #[inline]
     fn enter(&mut self, at: i64, reach: Reach) -> Option<T> {
         let &(position, value) = self.values.get(self.entered)?;
@@ -84,7 +84,7 @@ impl<T: Copy> Queue<T> {
         Some(value)
     }
 
-    /// Returns the next value that leaves the frame of the row at `at`.
+    /// Returns the next value to leave the frame of the row at `at`.
     #[inline]
     fn leave(&mut self, at: i64, reach: Reach) -> Option<T> {
         let &(position, value) = self.values.front()?;
@@ -132,7 +132,7 @@ impl SumState {
         self.count
     }
 
-    /// Adds a value with Neumaier summation, so that the sum of the remaining values loses no
+    /// Adds a value with Neumaier summation, so that the sum of the remaining values does not lose
     /// digits when a value leaves the frame.
     #[inline]
     fn add(&mut self, value: f64) {
@@ -146,7 +146,7 @@ impl SumState {
     }
 }
 
-/// Appends the sum and the count of each row's frame.
+/// Appends the sum and count of each row's frame.
 ///
 /// Frames from the first row to the current row use plain addition. In all other frames, values
 /// also leave, so their sums compensate for rounding errors.
@@ -197,8 +197,8 @@ fn cumulative_sums(
     counts.extend(before + 1..=state.count);
 }
 
-/// Sums frames of the last `width` rows, starting with the first row whose frame lies entirely
-/// within `values`. The value that leaves a frame is read from `values`.
+/// Sums frames of the last `width` rows, starting at the first row whose frame lies entirely within
+/// `values`. The value leaving a frame is read from `values`.
 fn sums_of_last(state: &mut SumState, values: &[f64], width: usize, sums: &mut Vec<f64>) {
     for (&entering, &leaving) in values[width..].iter().zip(values) {
         state.add(entering);
@@ -333,7 +333,7 @@ pub enum Pick {
     Last,
     /// The nth row, counted from 1.
     Nth(usize),
-    /// The row at this distance before the current row, regardless of the frame.
+    /// The row this many rows before the current row, regardless of the frame.
     Back(usize),
 }
 
@@ -357,19 +357,19 @@ impl PickState {
         self.queue.values.front().map(|&(_, row)| row)
     }
 
-    /// Returns the row numbers that may still be picked, so that the caller can renumber them.
+    /// Returns the row numbers that may still be picked, so the caller can renumber them.
     pub fn rows(&mut self) -> impl Iterator<Item = &mut u64> {
         self.queue.values.iter_mut().map(|(_, row)| row)
     }
 
-    /// Sets the state that results after the last row of `rows`, which must cover the look-back
+    /// Sets the state to what it is after the last row of `rows`, which must cover the look-back
     /// distance.
     pub fn resume_after(&mut self, rows: std::ops::Range<u64>) {
         self.queue.values.clear();
         self.queue.values.extend(rows.map(|row| (0, row)));
     }
 
-    /// Returns the picked row of the current frame.
+    /// Returns the row picked from the current frame.
     #[must_use]
     pub fn picked(&self, pick: Pick) -> Option<u64> {
         let index = match pick {
@@ -382,8 +382,8 @@ impl PickState {
     }
 }
 
-/// Appends the picked row of each row's frame. Rows are numbered from `first_row` on. Rows without
-/// a value are skipped.
+/// Appends the row picked from each row's frame. Rows are numbered starting at `first_row`. Rows
+/// without a value are skipped.
 pub fn frame_picks(
     rows: Rows<'_>,
     first_row: u64,
@@ -427,7 +427,7 @@ pub fn frame_picks(
     });
 }
 
-/// Returns the row at `distance` before the current row, and queues the current row.
+/// Returns the row `distance` rows before the current row, and queues the current row.
 #[inline]
 fn step_back(
     queue: &mut VecDeque<(i64, u64)>,
@@ -502,7 +502,8 @@ mod tests {
             }
         }
 
-        /// Returns the rows with a value in a row's frame, derived directly from the definition.
+        /// Returns the rows in a row's frame that have a value, derived directly from the
+        /// definition.
         fn frame(&self, row: usize) -> Vec<usize> {
             let own = |other: &usize| self.partitions[*other] == self.partitions[row];
             let before: Vec<usize> = (0..=row).filter(own).collect();

@@ -1,6 +1,6 @@
-//! Evaluates CASE without a branch if both values are cheap and cannot fail: computes both for all
-//! rows and selects one. `DataFusion` instead splits the rows, computes each value for its own
-//! rows, and merges the results.
+//! Evaluates CASE without branching if both values are cheap to compute and cannot fail. It
+//! computes both values for all rows and selects one. `DataFusion` instead splits the rows,
+//! computes each value for its own rows, and merges the results.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use datafusion::physical_expr::expressions::{CaseExpr, Column, Literal, lit};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use tidemark_kernels::{Native, choose};
 
-/// Numeric operations that compile to one instruction and cannot fail for any operands.
+/// Numeric operations that compile to a single instruction and cannot fail for any operands.
 const OPERATIONS: [&str; 4] = ["add", "subtract", "multiply", "negate"];
 
 /// Returns the expression with each eligible CASE replaced by a selection.
@@ -61,7 +61,7 @@ fn choice(
     Ok(Some(Arc::new(call)))
 }
 
-/// Whether an expression is numeric, cheap, and cannot fail.
+/// Whether an expression is numeric, cheap to compute, and unable to fail.
 fn is_cheap(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<bool> {
     if !is_number(&expr.data_type(schema)?) {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Describes the time buckets of SAMPLE BY: step, origin, time zone and range. The arithmetic is in
+//! Describes SAMPLE BY time buckets: step, origin, time zone and range. The arithmetic is in
 //! [`crate::grid`].
 
 use std::cmp::Ordering;
@@ -10,7 +10,7 @@ use tidemark_types::calendar::{
 };
 use tidemark_types::zone::Zone;
 
-/// Unit of a bucket's step, as SAMPLE BY spells it.
+/// Unit of a bucket step, as written in SAMPLE BY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StepUnit {
     /// `n`
@@ -36,7 +36,7 @@ pub enum StepUnit {
 }
 
 impl StepUnit {
-    /// Returns the unit for a letter; the letter is case-sensitive.
+    /// Returns the unit for a case-sensitive letter.
     #[must_use]
     pub fn parse(letter: char) -> Option<Self> {
         Some(match letter {
@@ -75,11 +75,11 @@ impl StepUnit {
 /// Origin of the bucket grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Alignment {
-    /// The calendar's grid (epoch, Monday, January 1970) in a time zone, shifted by an offset.
+    /// The calendar grid (epoch, Monday, January 1970) in a time zone, shifted by an offset.
     Calendar {
         /// Time zone of the calendar; `None` is UTC.
         zone: Option<Zone>,
-        /// Shift of the grid in microseconds of local time.
+        /// Shift of the grid, in microseconds of local time.
         offset_micros: i64,
     },
     /// The first row's timestamp.
@@ -89,23 +89,23 @@ pub enum Alignment {
 /// The buckets of one SAMPLE BY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BucketSpec {
-    /// Number of units in a step, at least 1.
+    /// Number of units per step, at least 1.
     pub count: u32,
     /// Unit of the step.
     pub unit: StepUnit,
     /// Origin of the grid.
     pub alignment: Alignment,
-    /// First timestamp included, in the timestamp column's unit. It is also the grid's origin, to
+    /// First included timestamp, in the timestamp column's unit. It is also the grid's origin, to
     /// which the alignment's offset is added.
     pub from: Option<i64>,
-    /// First timestamp excluded, in the timestamp column's unit.
+    /// First excluded timestamp, in the timestamp column's unit.
     pub to: Option<i64>,
-    /// Whether the timestamp column counts nanoseconds instead of microseconds.
+    /// Whether the timestamp column counts nanoseconds rather than microseconds.
     pub nanoseconds: bool,
 }
 
 impl BucketSpec {
-    /// Creates buckets on UTC's calendar grid for a microsecond column.
+    /// Creates buckets on the UTC calendar grid for a microsecond column.
     #[must_use]
     pub fn new(count: u32, unit: StepUnit) -> Self {
         Self {
@@ -118,8 +118,8 @@ impl BucketSpec {
         }
     }
 
-    /// Returns the buckets of `timestamp_floor` and `date_trunc` with this step; `None` if SAMPLE
-    /// BY has no identical buckets. They are identical for any number of seconds, minutes, hours or
+    /// Returns the buckets of `timestamp_floor` and `date_trunc` for this step; `None` if SAMPLE BY
+    /// has no identical buckets. They are identical for any number of seconds, minutes, hours or
     /// days, and for a single week, month or year.
     #[must_use]
     pub fn of_floor(step: &str) -> Option<Self> {
@@ -148,7 +148,7 @@ impl BucketSpec {
         is_alike.then(|| Self::new(count, unit))
     }
 
-    /// Minimum length of a bucket, in the timestamp column's unit.
+    /// Minimum bucket length, in the timestamp column's unit.
     #[must_use]
     pub(crate) fn min_length(&self) -> i64 {
         let micros = match self.unit {
@@ -174,8 +174,8 @@ impl BucketSpec {
 }
 
 impl PartialOrd for BucketSpec {
-    // The order only serves to sort sibling plans. Step and range determine it; time zones are not
-    // ordered.
+    // The order only serves to sort sibling plans. It is determined by step and range; time zones
+    // are not ordered.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let key = |spec: &Self| (spec.unit, spec.count, spec.from, spec.to);
         match key(self).cmp(&key(other)) {

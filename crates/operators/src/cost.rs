@@ -5,9 +5,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::operator::{Facts, Work};
 use crate::plan_node::PlanNode;
 
-/// Returns the number of rows that a plan processes: the rows its scans read, multiplied at joins,
-/// because each row may match every row of the other input. `None` if the number is unknown, as for
-/// files, sequences and rows expanded from one row.
+/// Returns the number of rows that a plan processes: the rows its scans read, multiplied at joins
+/// because each row may match every row of the other input. Returns `None` if the number is
+/// unknown, as for files, sequences and rows expanded from one row.
 pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     let node = PlanNode::of(plan);
     if let Some(rows) = node.known_rows() {
@@ -29,7 +29,7 @@ pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     }
 }
 
-/// Whether a plan reads its only table backwards and usually stops after a small fraction of the
+/// Whether a plan reads its only table backward and usually stops after a small fraction of the
 /// rows.
 pub fn ends_early(plan: &dyn ExecutionPlan) -> bool {
     let begins = match PlanNode::of(plan) {
@@ -39,7 +39,7 @@ pub fn ends_early(plan: &dyn ExecutionPlan) -> bool {
     begins || matches!(plan.children()[..], [input] if ends_early(input.as_ref()))
 }
 
-/// A join with an empty input still reads its other input.
+/// A join with one empty input still reads its other input.
 fn join(left: usize, right: usize) -> usize {
     left.max(1).saturating_mul(right.max(1))
 }

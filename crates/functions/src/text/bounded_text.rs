@@ -1,16 +1,15 @@
 //! A string builder with a memory limit.
 //!
-//! It reserves memory before it grows, and stops growing at the query's limit. Writers do not check
-//! the limit; the caller that reads the string does.
+//! It reserves memory before it grows and stops growing at the query's limit. Code that appends
+//! does not check the limit; the caller that reads the string does.
 
 use std::fmt;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
-/// Size in bytes up to which a string grows without a reservation.
+/// Size in bytes a string may reach without a reservation.
 const FREE_BYTES: usize = 64 << 10;
-/// Maximum size of a string in bytes, which is also the maximum that protocols transfer in one
-/// value.
+/// Maximum size of a string in bytes, which is also the largest value that protocols can transfer.
 const MAX_BYTES: usize = 1 << 30;
 
 /// A string that cannot exceed the query's memory limit.
@@ -22,7 +21,7 @@ pub(crate) struct BoundedText {
 
 impl BoundedText {
     /// Whether the string cannot grow by `more` bytes. Called before the string grows, and by
-    /// callers before they build a string of that size to append it.
+    /// callers before they build a string of that size in order to append it.
     pub(crate) fn refuses(&mut self, more: usize) -> bool {
         if self.refused.is_some() {
             return true;
@@ -81,7 +80,7 @@ impl BoundedText {
         }
     }
 
-    /// Returns the allocated bytes.
+    /// Returns the number of allocated bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.text.capacity()
     }
@@ -128,7 +127,7 @@ mod tests {
             text.push_str(&"x".repeat(1 << 20));
         }
         // Without a counting allocator, only the size of each reservation is compared with the
-        // limit. Each reservation is twice as large as the previous one.
+        // limit. Each reservation is twice as large as the one before.
         assert!(text.get().unwrap_err().message.contains("query.memory.limit"));
         assert!(text.capacity() <= 33 << 20, "{}", text.capacity());
         text.push('y');

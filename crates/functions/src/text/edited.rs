@@ -1,5 +1,5 @@
-//! Strings edited by position and character, decoded from Base64 and hexadecimal, and split into
-//! lists as in `PostgreSQL`.
+//! String functions that edit by position or character, decode Base64 and hexadecimal, and split
+//! strings into lists as in `PostgreSQL`.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn reverse(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Computes `translate(text, from, to)`, which replaces each letter of `from` with the letter at
+/// Computes `translate(text, from, to)`, which replaces each letter in `from` with the letter at
 /// the same position in `to`. Letters without a counterpart are removed.
 fn translate(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, from, to) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
@@ -66,8 +66,8 @@ fn translate(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Computes `overlay(text, part, from [, length])`, which replaces `length` characters from
-/// position `from` on with `part`.
+/// Computes `overlay(text, part, from [, length])`, which replaces `length` characters with `part`,
+/// starting at position `from`.
 fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, substrings) = (call.texts(0)?, call.texts(1)?);
     let starts = call.primitive::<Int32Type>(2)?;
@@ -100,8 +100,8 @@ fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Builds the kernel of `substring(text FROM pattern)`, which returns the first group of the first
-/// match, or the whole match.
+/// Builds the kernel for `substring(text FROM pattern)`, which returns the first group of the first
+/// match, or the whole match if there are no groups.
 fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     let known: Option<Regex> = match bound.arguments[1].text() {
         Some(text) => Some(regex(&text).map_err(|message| refused(1, &text, message))?),
@@ -109,7 +109,7 @@ fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError>
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns) = (call.texts(0)?, call.texts(1)?);
-        // A `Regex` locks its scratch memory. A clone per batch avoids contention.
+        // A `Regex` locks its scratch memory. Cloning it for each batch avoids contention.
         let known = known.clone();
         try_build_text(call.rows, |row, out| {
             let (Some(text), Some(pattern)) = (texts.get(row), patterns.get(row)) else {

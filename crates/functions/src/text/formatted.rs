@@ -1,4 +1,4 @@
-//! Concatenation and encoding of strings as in `PostgreSQL`.
+//! String concatenation and encoding as in `PostgreSQL`.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::Int32Type;
@@ -13,11 +13,11 @@ use crate::text::bounded_text::BoundedText;
 use crate::text::hash::hexadecimal;
 use crate::text::parse;
 
-/// Number of bytes that are buffered before they are appended to a string.
+/// Number of bytes buffered before they are appended to a string.
 const BUFFER_BYTES: usize = 4 << 10;
 
-/// Computes `initcap(text)`: the first letter of each word in upper case, the other letters in
-/// lower case.
+/// Computes `initcap(text)`, with the first letter of each word in upper case and all other letters
+/// in lower case.
 fn initcap(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     let mut buffer = String::new();
@@ -93,10 +93,10 @@ fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Computes `format(pattern, …)`: `%s` is a string, `%I` an identifier, `%L` a literal, `%%` a
+/// Computes `format(pattern, …)`: `%s` is a string, `%I` an identifier, `%L` a literal and `%%` a
 /// percent sign.
 ///
-/// Each of them uses the next argument, or the nth argument with `%n$s`. `%10s` sets the width,
+/// Each placeholder uses the next argument, or the nth argument with `%n$s`. `%10s` sets the width,
 /// `%-10s` aligns left, and `%*s` or `%*n$s` reads the width from an argument.
 fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
     let all: Vec<Texts> =
@@ -139,7 +139,7 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Parses `n$` and returns the argument's index from 0; `None` if no argument is named.
+/// Parses `n$` and returns the argument's 0-based index; `None` if no argument is specified.
 fn argument_index(rest: &mut &str) -> Result<Option<usize>> {
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, after) = rest.split_at(digits);
@@ -154,7 +154,7 @@ fn argument(values: &[Texts], index: usize) -> Result<&Texts> {
     values.get(index).ok_or_else(missing)
 }
 
-/// Parses the width of a value in characters. A negative width means left-aligned, 0 means
+/// Parses the width of a value in characters. A negative width means left-aligned; 0 means
 /// unspecified.
 fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Result<i64> {
     let (is_left, mut after) = match rest.strip_prefix('-') {
@@ -179,7 +179,7 @@ fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Res
     Ok(if is_left { -width.abs() } else { width })
 }
 
-/// Pads a string with blanks to a width: on the left, or on the right if the width is negative.
+/// Pads a string with blanks to a width, on the left or, if the width is negative, on the right.
 fn pad(text: &str, width: i64, out: &mut BoundedText) {
     let missing = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
     let missing = missing.saturating_sub(text.chars().count());

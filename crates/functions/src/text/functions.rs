@@ -1,6 +1,6 @@
 //! String functions.
 //!
-//! Positions are numbers of characters, counted from 1. A null argument results in null, unless the
+//! Positions are counted in characters, starting at 1. A null argument yields null unless the
 //! function's entry states otherwise.
 
 use std::ops::Range;
@@ -26,7 +26,7 @@ use crate::text::parse;
 use crate::text::pattern::{refused, regex};
 use crate::text::vectorized;
 
-/// Applies a function to each string of the first argument.
+/// Applies a function to each string in the first argument.
 fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     build_text(call.rows, |row, out| {
@@ -36,7 +36,7 @@ fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayR
     })
 }
 
-/// Returns the byte offset of the character with index `count`, or the length if the string has
+/// Returns the byte offset of the character with index `count`, or the string's length if it has
 /// fewer characters.
 fn byte_of(text: &str, count: usize) -> usize {
     if text.is_ascii() {
@@ -109,7 +109,7 @@ fn substring(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Returns the index (from 0) of the first character and the number of characters of a substring
+/// Returns the 0-based index of the first character, and the number of characters, of a substring
 /// that starts at position `start`. Returns `None` for a negative length.
 fn characters_of(start: i32, length: i32) -> Option<(usize, usize)> {
     let (first, length) = (i64::from(start) - 1, i64::from(length));
@@ -121,7 +121,7 @@ fn characters_of(start: i32, length: i32) -> Option<(usize, usize)> {
     Some((first.max(0) as usize, cut as usize))
 }
 
-/// Returns the position of the first occurrence of a string in another, from 1; 0 if not found.
+/// Returns the 1-based position of the first occurrence of one string in another; 0 if not found.
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, required) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -154,7 +154,7 @@ fn replace(call: &Call<'_>) -> Result<ArrayRef> {
 }
 
 /// Maximum length of a padded string in characters. Without this limit, a single number could
-/// exhaust the memory.
+/// exhaust memory.
 const MAX_PADDED: i32 = 1 << 20;
 
 /// Implements `LIKE pattern ESCAPE 'c'` by converting the escape character to a backslash.
@@ -267,7 +267,7 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns, replacements) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
-        // A `Regex` locks its scratch memory. A clone per batch avoids contention.
+        // A `Regex` locks its scratch memory. Cloning it for each batch avoids contention.
         let known = known.clone();
         let only = if replacements.scalar { replacements.get(0) } else { None };
         let template = known.as_ref().zip(only).map(|(known, with)| Template::new(with, known));
@@ -296,15 +296,15 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     }))
 }
 
-/// The replacement of a match in Java's syntax: literal strings and groups of the match. `$1x` is
-/// group 1 and an x, and `\\$` is a dollar sign. `$name` and `${name}` are named groups.
+/// A replacement in Java's syntax, made up of literal strings and groups of the match. `$1x` is
+/// group 1 followed by an x, and `\\$` is a dollar sign. `$name` and `${name}` are named groups.
 struct Template<'a> {
     elements: Vec<TemplateElement<'a>>,
 }
 
 enum TemplateElement<'a> {
     Text(&'a str),
-    /// A group, by number. A group that does not exist in the pattern is an empty string.
+    /// A group, by number. A group that the pattern does not contain is an empty string.
     Group(usize),
 }
 
@@ -349,8 +349,8 @@ fn group_name(after: &str) -> Option<(&str, usize)> {
     (end > 0).then(|| (&after[..end], end))
 }
 
-/// The range of a match, and its groups. The groups are captured only if they are needed, because
-/// this is slower.
+/// The range of a match and its groups. Groups are captured only if needed, because capturing is
+/// slower.
 type Match<'t> = (Range<usize>, Option<Captures<'t>>);
 
 fn with_range(found: Captures<'_>) -> Option<Match<'_>> {
@@ -390,7 +390,7 @@ fn replace_each<'t>(
             });
         }
         copied = at.end;
-        // After a match at the end of the string, there is no further match, not even an empty one.
+        // There is no further match, not even an empty one, after a match at the end of the string.
         if copied == text.len() {
             return;
         }
@@ -398,7 +398,7 @@ fn replace_each<'t>(
     out.push_str(&text[copied..]);
 }
 
-/// Number of matches between two checks of the query's deadline and cancellation.
+/// Number of matches between checks of the query's deadline and cancellation.
 const MATCHES_BETWEEN_CHECKS: usize = 1024;
 
 fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
@@ -409,7 +409,7 @@ fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(characters(texts.get(row)?)).ok()))
 }
 
-/// Returns the length of strings in bytes, multiplied by `count`.
+/// Returns the length of each string in bytes, multiplied by `count`.
 fn bytes(call: &Call<'_>, count: usize) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(texts.get(row)?.len() * count).ok()))
@@ -509,7 +509,7 @@ fn bar(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Packs LONGs into bytes, the least significant number first.
+/// Packs LONGs into bytes, least significant number first.
 fn of_longs<const BYTES: usize>(call: &Call<'_>) -> Result<ArrayRef> {
     let longs = (0..BYTES / 8).map(|index| call.primitive::<Int64Type>(index));
     let longs = longs.collect::<Result<Vec<_>>>()?;
@@ -542,7 +542,7 @@ macro_rules! one {
     };
 }
 
-/// Defines a function that trims blanks, or the characters in a second argument.
+/// Defines a function that trims blanks, or the characters given as a second argument.
 macro_rules! trimming {
     ($name:literal, $method:ident, $summary:literal) => {
         pure(

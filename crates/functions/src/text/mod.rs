@@ -1,4 +1,4 @@
-//! Strings: functions, patterns, digests, and parsing of values.
+//! Strings: functions, patterns, digests and parsing of values.
 
 pub(crate) mod bounded_text;
 pub(crate) mod edited;

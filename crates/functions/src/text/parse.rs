@@ -1,4 +1,4 @@
-//! Parsing of strings, one function per type. The whole string must be the value: nothing is
+//! Parsing of strings, with one function per type. The whole string must be the value; nothing is
 //! trimmed.
 
 /// Parses an integer: an optional sign, digits (with `_` between digits) and an optional `L`.
@@ -7,7 +7,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
     plain_integer(digits).filter(|&value| value != i64::MIN)
 }
 
-/// Parses an INT, like `integer` but without the LONG suffix.
+/// Parses an INT like `integer`, but without the LONG suffix.
 pub(crate) fn int(text: &str) -> Option<i32> {
     plain_integer(text).and_then(|value| i32::try_from(value).ok()).filter(|&x| x != i32::MIN)
 }
@@ -26,7 +26,7 @@ fn plain_integer(text: &str) -> Option<i64> {
     if well_placed { text.replace('_', "").parse().ok() } else { None }
 }
 
-/// Parses a DOUBLE. `NaN`, `Infinity`, numbers out of range and strings that are not numbers become
+/// Parses a DOUBLE. `NaN`, `Infinity`, out-of-range numbers and strings that are not numbers become
 /// null.
 pub(crate) fn double(text: &str) -> Option<f64> {
     let digits = text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text);
@@ -50,13 +50,13 @@ pub(crate) fn boolean(text: &str) -> bool {
     text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("t")
 }
 
-/// Whether a string is a valid BOOLEAN, for conversions whose failure is an error.
+/// Whether a string is a valid BOOLEAN. Used by conversions that must fail on any other string.
 pub(crate) fn is_boolean(text: &str) -> bool {
     boolean(text) || text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("f")
 }
 
-/// Parses bytes in `PostgreSQL`'s syntax: `\\x` and two hexadecimal digits per byte, or plain
-/// characters, where `\\\\` is a backslash and `\\377` a byte in octal.
+/// Parses bytes in `PostgreSQL`'s syntax: either `\\x` and two hexadecimal digits per byte, or
+/// plain characters, where `\\\\` is a backslash and `\\377` is a byte in octal.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     if let Some(digits) = text.strip_prefix("\\x") {
         return hexadecimal(digits);
@@ -78,7 +78,7 @@ pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Parses bytes of two hexadecimal digits each.
+/// Parses bytes written as two hexadecimal digits each.
 pub(crate) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -98,7 +98,7 @@ pub(crate) fn uuid(text: &str) -> Option<[u8; 16]> {
     uuid::Uuid::try_parse(text).ok().map(uuid::Uuid::into_bytes)
 }
 
-/// Parses an IPv4 address in dotted form.
+/// Parses an IPv4 address in dotted notation.
 pub(crate) fn ipv4(text: &str) -> Option<u32> {
     text.parse::<std::net::Ipv4Addr>().ok().map(u32::from)
 }
@@ -135,11 +135,11 @@ pub(crate) fn long256(text: &str) -> Option<[u8; 32]> {
 const GEOHASH_ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 
 /// Parses a geohash and truncates it to `bits`, or parses a string of exactly `bits` binary digits.
-/// `None` if a character is not in the alphabet or the string is too short.
+/// Returns `None` if a character is not in the alphabet or the string is too short.
 pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
     let is_binary = text.len() == usize::from(bits) && !bits.is_multiple_of(5);
     if is_binary && text.bytes().all(|byte| matches!(byte, b'0' | b'1')) {
-        // Geohashes whose bits do not form whole characters are written as binary digits.
+        // Geohashes whose bits do not make up whole characters are written as binary digits.
         return i64::from_str_radix(text, 2).ok();
     }
     let mut value = 0_i64;
@@ -156,7 +156,7 @@ pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
     (have >= bits && have > 0).then(|| value >> (have - bits))
 }
 
-/// Formats a geohash: as characters if the number of bits allows it, otherwise as binary digits.
+/// Formats a geohash as characters if the number of bits allows it, otherwise as binary digits.
 pub(crate) fn geohash_text(value: i64, bits: u8) -> String {
     if bits.is_multiple_of(5) {
         let digit =

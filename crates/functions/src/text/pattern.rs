@@ -1,5 +1,5 @@
 //! LIKE, ILIKE, regular expressions and IPv4 containment. A null string matches nothing, so the
-//! negated forms include null rows.
+//! negated forms include rows with null.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(crate) fn resolve(
     if let Some(pattern) = right.text() {
         syntax.compile(&pattern).map_err(|message| refused(1, &pattern, message))?;
     }
-    // If the dictionary is shorter than the batch, a symbol is matched once per dictionary value.
+    // If the dictionary is shorter than the batch, symbols are matched once per dictionary value.
     let source = if left.sql_type == SqlType::Symbol { SqlType::Symbol } else { SqlType::Varchar };
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| matches_kernel(call, syntax));
     let types = (source, SqlType::Varchar, SqlType::Boolean);
@@ -76,7 +76,7 @@ enum Syntax {
     Glob,
 }
 
-/// Maximum size in bytes of a pattern that needs an automaton. Compilation needs 100 times this
+/// Maximum size in bytes of a pattern that needs an automaton. Compiling it requires 100 times this
 /// size.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
 
@@ -113,7 +113,7 @@ impl Syntax {
     }
 }
 
-/// Compiles a regular expression of up to [`MAX_PATTERN_BYTES`].
+/// Compiles a regular expression of at most [`MAX_PATTERN_BYTES`].
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
     check_length(pattern)?;
     compiled(pattern)
@@ -139,8 +139,8 @@ fn compiled(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// Returns the error for an invalid constant pattern. Its position is the unclosed bracket of a
-/// character class, otherwise the end of the pattern.
+/// Returns the error for an invalid constant pattern. It points to the unclosed bracket of a
+/// character class, or else to the end of the pattern.
 pub(crate) fn refused(index: usize, pattern: &str, message: String) -> ResolveError {
     let length = pattern.chars().count();
     let offset = if message.contains("character class") {
@@ -184,8 +184,8 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
     compiled(&translated).map(Matcher::Regex)
 }
 
-/// Builds the kernel of `glob(text, pattern)`, which matches `*`, `?`, `[a-z]` and `[!a-z]` against
-/// the whole string.
+/// Builds the kernel for `glob(text, pattern)`, which matches `*`, `?`, `[a-z]` and `[!a-z]`
+/// against the whole string.
 pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     let pattern = &bound.arguments[1];
     let text = pattern.text();
@@ -201,7 +201,7 @@ pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     Ok(Arc::new(|call: &Call<'_>| matches_kernel(call, Syntax::Glob)))
 }
 
-/// Compiles a glob to a regular expression. An empty or unclosed character class matches nothing.
+/// Compiles a glob into a regular expression. An empty or unclosed character class matches nothing.
 fn glob(pattern: &str) -> Result<Matcher, String> {
     check_length(pattern)?;
     let mut translated = String::from("(?s)^");
@@ -231,7 +231,7 @@ fn glob(pattern: &str) -> Result<Matcher, String> {
     compiled(&translated).map(Matcher::Regex)
 }
 
-/// Returns the characters and ranges of a class; `None` if a range is empty.
+/// Returns the characters and ranges in a class; `None` if a range is empty.
 fn class_of(class: &str, negated: bool) -> Option<String> {
     let mut out = String::from(if negated { "[^" } else { "[" });
     let letters: Vec<char> = class.chars().collect();

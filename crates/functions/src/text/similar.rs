@@ -28,8 +28,8 @@ fn similar_pattern(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Computes `similar_substring(pattern, escape)`, which is like `similar_pattern`, but with the
-/// section between two escaped quotes as a group. The match before that section is as short as
+/// Computes `similar_substring(pattern, escape)`. It is like `similar_pattern`, but the section
+/// between two escaped quotes becomes a group. The match before that section is as short as
 /// possible.
 fn similar_substring(call: &Call<'_>) -> Result<ArrayRef> {
     let (patterns, escapes) = (call.texts(0)?, call.texts(1)?);
@@ -62,7 +62,7 @@ fn push_pattern(out: &mut BoundedText, pattern: &str, escape: Option<char>) {
     out.push_str(")$");
 }
 
-/// Appends one section of a pattern as a regular expression; `any` is the translation of `%`.
+/// Appends a section of a pattern as a regular expression; `any` is the translation of `%`.
 fn push_section(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &str) {
     let (mut escaped, mut in_brackets) = (false, false);
     let mut letters = pattern.chars();

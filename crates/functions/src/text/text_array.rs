@@ -1,4 +1,4 @@
-//! Items of `PostgreSQL` catalog arrays, which are stored as strings: `{a,"b c",NULL}`.
+//! Items in `PostgreSQL` catalog arrays, which are stored as strings: `{a,"b c",NULL}`.
 
 use crate::text::bounded_text::BoundedText;
 

@@ -1,6 +1,6 @@
-//! Vectorised string functions for ASCII-only columns: characters are bytes, lengths are those of
-//! the views, and substrings are views of the same bytes. For any other column, each function
-//! returns `None`, and the column is processed string by string.
+//! Vectorised string functions for ASCII-only columns. Characters are bytes, lengths come from the
+//! views, and substrings are views of the same bytes. For any other column, each function returns
+//! `None`, and the column is processed string by string.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use tidemark_vfs::{STRINGS_PER_CHUNK, are_ascii, ascii_byte_range, byte_range, t
 
 use crate::column::{Texts, stopped};
 
-/// Maximum size in bytes of a buffer, so that its offsets fit in a view, and of the data that is
-/// built in one step.
+/// Maximum size in bytes of a buffer, so that its offsets fit in a view, and of the data built in
+/// one step.
 pub(crate) const MAX_BYTES: usize = 1 << 30;
 
-/// Calls `visit` with each chunk of views and the row of its first view. Checks the query's
+/// Calls `visit` with each chunk of views and the row of the chunk's first view. Checks the query's
 /// deadline and cancellation before each chunk.
 pub(crate) fn for_each_chunk(
     texts: &StringViewArray,
@@ -33,8 +33,8 @@ pub(crate) fn for_each_chunk(
     Ok(true)
 }
 
-/// Returns the length of each string. `count` measures strings that are not ASCII. The lengths of
-/// nulls are unspecified.
+/// Returns the length of each string. `count` measures non-ASCII strings. The lengths of nulls are
+/// unspecified.
 pub(crate) fn lengths(texts: &Texts, count: fn(&str) -> usize) -> Result<Option<Vec<i32>>> {
     if texts.scalar {
         return Ok(None);
@@ -100,8 +100,8 @@ pub(crate) fn buffers_of(bytes: Vec<u8>) -> Vec<Buffer> {
     if bytes.is_empty() { vec![] } else { vec![bytes.into()] }
 }
 
-/// Returns a substring of each string. `chunk` maps the length of a string to the offset and the
-/// length of the substring in bytes.
+/// Returns a substring of each string. `chunk` maps a string's length to the substring's offset and
+/// length in bytes.
 pub(crate) fn substrings(
     texts: &Texts,
     chunk: impl Fn(usize) -> (usize, usize),
@@ -137,13 +137,13 @@ pub(crate) fn substrings(
     if used == 0 || used >= all / 2 {
         return Ok(Some(Arc::new(substrings_column)));
     }
-    // A few bytes of a substring must not keep a large buffer alive.
+    // A substring of a few bytes must not keep a large buffer alive.
     account::check_allocation(used).map_err(stopped)?;
     Ok(Some(Arc::new(substrings_column.gc())))
 }
 
 /// Returns whether each string contains a substring; false for nulls. Contiguous strings are
-/// searched as one range, whether or not they are ASCII.
+/// searched as a single range, whether or not they are ASCII.
 pub(crate) fn containing(texts: &Texts, needle: &Finder<'_>) -> Result<Option<BooleanBuffer>> {
     let len = needle.needle().len();
     if texts.scalar || len == 0 {
@@ -172,11 +172,11 @@ pub(crate) fn containing(texts: &Texts, needle: &Finder<'_>) -> Result<Option<Bo
     }))
 }
 
-/// Stores in `flags` whether each string contains the needle. Strings that are not inline lie in
-/// `bytes`, whose first byte has the offset `start`.
+/// Stores in `flags` whether each string contains the needle. Strings that are not inline are in
+/// `bytes`, whose first byte is at offset `start`.
 fn search(views: &[u128], start: usize, bytes: &[u8], needle: &Finder<'_>, flags: &mut [bool]) {
     let find = |from: usize| needle.find(&bytes[from..]).map_or(usize::MAX, |at| from + at);
-    // In strings that begin at `from` or later, the substring does not occur before the offset
+    // In strings that begin at or after `from`, the substring does not occur before the offset
     // `next`.
     let (mut from, mut next) = (0, if bytes.is_empty() { usize::MAX } else { find(0) });
     for (&view, flag) in views.iter().zip(flags) {
@@ -187,7 +187,7 @@ fn search(views: &[u128], start: usize, bytes: &[u8], needle: &Finder<'_>, flags
         }
         let at = (view >> 96) as usize - start;
         if at < from {
-            // Strings that are not in row order are searched one by one, because the shared range
+            // Strings that are not in row order are searched individually because the shared range
             // is scanned only once.
             *flag = needle.find(&bytes[at..at + len]).is_some();
             continue;
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::tests::random;
 
-    /// Generates realistic columns: slices, filtered rows, several buffers, nulls, non-ASCII
+    /// Generates realistic columns with slices, filtered rows, several buffers, nulls and non-ASCII
     /// letters.
     fn some_texts(rng: &mut ChaCha8Rng) -> StringViewArray {
         let rows = [0, 1, 7, 900, 1_024, 3_000][rng.random_range(0..6)];

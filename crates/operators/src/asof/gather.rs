@@ -11,7 +11,7 @@ use datafusion::arrow::compute::interleave;
 use datafusion::common::Result;
 use tidemark_kernels::{NO_MATCH, unpack};
 
-/// Gathers the values of one column at the matched rows; null for rows without a match.
+/// Gathers one column's values at the matched rows; null for rows without a match.
 pub(crate) fn gather(
     chunks: &[ArrayRef],
     matches: &[u64],
@@ -61,7 +61,7 @@ fn gather_primitive<P: ArrowPrimitiveType>(
     let slices: Vec<&[P::Native]> = arrays.iter().map(|array| array.values().as_ref()).collect();
     let values = matches.iter().map(|&found| {
         let (chunk, row) = unpack(found);
-        // `NO_MATCH` encodes a chunk index that does not exist and therefore yields the default.
+        // `NO_MATCH` encodes a nonexistent chunk index and therefore yields the default.
         slices.get(chunk).and_then(|slice| slice.get(row)).copied().unwrap_or_default()
     });
     let values: Vec<P::Native> = values.collect();

@@ -1,5 +1,5 @@
-//! Maps join keys to dense IDs: codes of the right side's dictionary, or IDs assigned to distinct
-//! key values.
+//! Maps join keys to dense IDs: either codes from the right side's dictionary or IDs assigned to
+//! distinct key values.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::keys::values::compared_as;
 pub(crate) enum KeyKind {
     /// No key.
     None,
-    /// A single symbol key, with the left and the right dictionary.
+    /// A single symbol key, with the left and right dictionaries.
     Symbol(Arc<SymbolDictionary>, Arc<SymbolDictionary>),
     /// Keys of these types, compared as encoded rows.
     Hashed(Vec<DataType>),
@@ -35,10 +35,10 @@ pub(crate) enum Side {
     Right,
 }
 
-/// Key IDs of the right side, ready for lookup.
+/// Key IDs of the right side, ready for lookups.
 pub(crate) enum KeySpace {
     None,
-    /// Right code for each left code; the last entry is for null.
+    /// The right code for each left code; the last entry is for null.
     Symbol {
         right_of_left: Vec<u32>,
         right_len: u32,
@@ -86,8 +86,8 @@ impl KeySpace {
         match (side, &self) {
             (Side::Left, Self::Symbol { right_of_left, right_len }) => {
                 let codes = codes_of(keys)?;
-                // Symbols that occur only on the left side get IDs after the right side's symbols
-                // and null.
+                // Symbols that occur only on the left side get IDs that follow the right side's
+                // symbols and null.
                 let unmatched = |code: i32| right_len + 1 + code as u32;
                 let of = |code: i32| match right_of_left.get(code as usize) {
                     Some(&right) if right != ABSENT => right,
@@ -105,7 +105,7 @@ impl KeySpace {
             Self::Symbol { right_len, .. } => {
                 let codes = codes_of(keys)?;
                 if codes.null_count() == 0 {
-                    // Reuses the buffer: codes are never negative.
+                    // Reuses the buffer; codes are never negative.
                     let len = codes.len();
                     return Ok(ScalarBuffer::new(codes.values().inner().clone(), 0, len));
                 }

@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// Rule by which a left row selects its right row.
+/// The rule that selects a left row's right row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AsofKind {
     /// The last row at or before the left timestamp.
@@ -16,9 +16,9 @@ pub enum AsofKind {
     Lt,
 }
 
-/// Joins every left row with at most one right row: the latest with equal keys. Left rows without a
-/// match are returned with nulls. Output: left columns, then right columns (nullable), in left
-/// order.
+/// Joins each left row with at most one right row: the latest one with equal keys. Left rows
+/// without a match are returned with nulls. The output consists of the left columns, then the
+/// (nullable) right columns, in left order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AsofJoinNode {
     left: LogicalPlan,
@@ -32,7 +32,7 @@ pub struct AsofJoinNode {
 }
 
 impl AsofJoinNode {
-    /// Creates a node over two inputs in timestamp order. Both timestamps are columns of the same
+    /// Creates a node over two inputs in timestamp order. Both timestamps are columns with the same
     /// unit; `tolerance` is inclusive and in that unit.
     pub fn try_new(
         left: LogicalPlan,
@@ -74,7 +74,7 @@ impl AsofJoinNode {
         &self.right_timestamp
     }
 
-    /// Pairs of left and right expressions that must be equal; null equals null.
+    /// Pairs of left and right expressions that must be equal, where null equals null.
     pub fn keys(&self) -> &[(Expr, Expr)] {
         &self.keys
     }

@@ -1,4 +1,4 @@
-//! An input of a time join that is read once and shared by all workers, such as ASOF's right side.
+//! An input of a time join, such as ASOF's right side, that is read once and shared by all workers.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(crate) struct RightSide {
     times: Vec<ScalarBuffer<i64>>,
     keys: Vec<ScalarBuffer<u32>>,
     space: KeySpace,
-    /// Buffered rows count towards the query's memory; mapped rows do not.
+    /// Buffered rows count towards the query's memory usage; mapped rows do not.
     _memory: MemoryReservation,
 }
 
@@ -129,7 +129,7 @@ impl RightSide {
         (0..self.columns.len()).map(|index| self.gather_column(index, matches)).collect()
     }
 
-    /// Returns a worker's start position: the first row after `bound`, and the row before it.
+    /// Returns a worker's start position: the first row after `bound` and the row before it.
     pub(crate) fn seek(&self, bound: i64) -> (Cursor, u64) {
         let chunk = self.times.partition_point(|times| times.last().is_some_and(|&ts| ts <= bound));
         let row = self.times.get(chunk).map_or(0, |times| upper_bound(times, 0, bound));
@@ -146,9 +146,8 @@ impl RightSide {
         Some(Cursor { chunk, row: self.times[chunk].len() - 1 })
     }
 
-    /// Walks back from `at` until it finds `key`, and records the other keys that it passes. Rows
-    /// before `oldest` can no longer match. When no rows remain, every unknown key becomes
-    /// [`NO_MATCH`].
+    /// Walks back from `at` until it finds `key`, recording the other keys it passes. Rows before
+    /// `oldest` can no longer match. Once no rows remain, every unknown key becomes [`NO_MATCH`].
     pub(crate) fn look_back(&self, at: &mut Cursor, last: &mut [u64], key: u32, oldest: i64) {
         loop {
             let (times, keys) = match (self.times.get(at.chunk), self.keys.get(at.chunk)) {
@@ -177,13 +176,13 @@ impl RightSide {
     }
 }
 
-/// Returns the slices of a scan as chunks, without copying or reading their cells.
+/// Returns a scan's slices as chunks, without copying or reading their cells.
 fn mapped(scan: &SliceScan) -> Result<Vec<RecordBatch>> {
     let (schema, projection) = (scan.schema(), scan.projection());
     scan.units().map(|unit| read(&unit.slice, projection, unit.rows.clone(), schema)).collect()
 }
 
-/// Collects the batches of any other input. Reads its partitions in parallel and preserves their
+/// Collects the batches of any other input. Reads its partitions in parallel while preserving their
 /// order.
 async fn collect(run: &Run, input: usize, memory: &MemoryReservation) -> Result<Vec<RecordBatch>> {
     let partitions = run.inputs[input].output_partitioning().partition_count();

@@ -12,7 +12,7 @@ use crate::lowering::{Inputs, Lowering};
 use crate::order::in_time_order;
 use crate::symbols::dictionary;
 
-/// An input of a join with its timestamp.
+/// A join input with its timestamp.
 pub(crate) struct SidePlan {
     pub(crate) schema: DFSchema,
     pub(crate) plan: Arc<dyn ExecutionPlan>,
@@ -34,7 +34,7 @@ pub(crate) fn side(
     Ok(SidePlan { schema: schema.as_ref().clone(), plan, timestamp })
 }
 
-/// Returns the key pairs and how their IDs are assigned.
+/// Returns the key pairs and the way their IDs are assigned.
 pub(crate) fn key_pairs(
     keys: &[(Expr, Expr)],
     (left, right): (&SidePlan, &SidePlan),

@@ -1,4 +1,4 @@
-//! One worker of an ASOF join: left batches in, joined batches out.
+//! An ASOF join worker: left batches in, joined batches out.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::sample_by::partial::timestamps;
 
 /// A worker's position in the right side.
 ///
-/// It starts at the worker's first left row, not at the right side's beginning. Keys whose last row
-/// lies further back are searched only when a left row needs them.
+/// It starts at the worker's first left row, not at the beginning of the right side. Keys whose
+/// last row is further back are searched for only when a left row needs them.
 pub(crate) struct Matcher {
     plan: Arc<AsofPlan>,
     right: Arc<RightSide>,
@@ -24,7 +24,7 @@ pub(crate) struct Matcher {
     cursor: Cursor,
     /// In joins without keys, the row before the cursor.
     before: u64,
-    /// In joins with keys, the position that the backward search has reached.
+    /// In joins with keys, the position the backward search has reached.
     back: Cursor,
     last: Vec<u64>,
     matches: Vec<u64>,
@@ -53,7 +53,7 @@ impl Matcher {
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }
 
-    /// Returns the right columns for a batch whose rows are matched at `times`.
+    /// Returns the right-side columns for a batch whose rows are matched at `times`.
     pub(crate) fn matched(&mut self, times: &[i64], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.matches.clear();
         if let Some(&first) = times.first() {
@@ -85,7 +85,7 @@ impl Matcher {
                 |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(batch.num_rows());
             let keys = self.plan.keys.iter().map(|(left, _)| evaluate(left));
             let keys = right.space().find_left(&keys.collect::<Result<Vec<_>>>()?)?;
-            // No later left row needs a right row before `oldest`, because time only increases.
+            // Time only increases, so no later left row needs a right row before `oldest`.
             let oldest = self.plan.tolerance.map_or(i64::MIN, |span| first.saturating_sub(span));
             let back = &mut self.back;
             match_keyed(

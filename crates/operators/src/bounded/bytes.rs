@@ -1,6 +1,6 @@
-//! Byte sizes of a batch's cells. Views of the same string share its bytes, so the cells of a batch
-//! may have a thousand times as many bytes as its buffers. An operator that copies cells needs
-//! memory for all of them.
+//! Byte sizes of a batch's cells. Views of the same string share its bytes, so a batch's cells may
+//! have a thousand times as many bytes as its buffers. An operator that copies cells needs memory
+//! for all of them.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use datafusion::common::Result;
 /// Bytes per view, excluding its string.
 const VIEW_BYTES: usize = 16;
 
-/// Returns the total bytes of all variable-length cells: strings, binary values and lists. All
-/// other cells have only a few bytes each.
+/// Returns the total size in bytes of all variable-length cells: strings, binary values and lists.
+/// All other cells take only a few bytes each.
 #[must_use]
 pub fn cell_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| array_bytes(column.as_ref())).sum()
 }
 
-/// Approximate bytes that a batch occupies in memory. In sliced buffers, such as those of a scan,
-/// only the batch's own rows count. Strings shared by views count at most once.
+/// Returns the approximate size of a batch in memory, in bytes. In sliced buffers, such as those of
+/// a scan, only the batch's own rows count. Strings shared by views count at most once.
 pub(crate) fn memory_bytes(batch: &RecordBatch) -> usize {
     let width: usize = batch.columns().iter().map(|column| row_width(column.as_ref())).sum();
     let own = width.saturating_mul(batch.num_rows()).saturating_add(cell_bytes(batch));
     own.min(batch.get_array_memory_size())
 }
 
-/// Returns how many leading rows have variable-length cells of at most `max` bytes in total: at
-/// least one row, unless the batch is empty.
+/// Returns how many leading rows have at most `max` bytes of variable-length cells in total. This
+/// is at least one row, unless the batch is empty.
 #[must_use]
 pub fn rows_of_bytes(batch: &RecordBatch, max: usize) -> usize {
     let rows = batch.num_rows();
@@ -49,7 +49,7 @@ pub fn rows_of_bytes(batch: &RecordBatch, max: usize) -> usize {
     fits
 }
 
-/// Whether one of these columns contains lists.
+/// Whether any of these columns contains lists.
 pub(crate) fn has_lists(fields: &Fields) -> bool {
     fields.iter().any(|field| match field.data_type() {
         DataType::List(_) | DataType::LargeList(_) => true,
@@ -58,9 +58,9 @@ pub(crate) fn has_lists(fields: &Fields) -> bool {
     })
 }
 
-/// Returns the same rows, without list elements that belong to other rows. Arrow computes the
-/// average list length as the array's element count divided by its row count, and allocates memory
-/// accordingly.
+/// Returns the same rows, without list elements that belong to other rows. Arrow allocates memory
+/// based on the average list length, which it computes as the array's element count divided by its
+/// row count.
 pub(crate) fn without_unused_elements(batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(own_elements).collect::<Result<_, ArrowError>>()?;
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
@@ -133,7 +133,7 @@ fn array_bytes(array: &dyn Array) -> usize {
     }
 }
 
-/// The lowest 32 bits of a view are its length.
+/// The lowest 32 bits of a view contain its length.
 fn view_bytes(views: &[u128], is_short: bool) -> usize {
     if is_short {
         return 0;
@@ -152,7 +152,7 @@ fn span<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
     }
 }
 
-/// Approximate bytes of a row, excluding the bytes counted by [`cell_bytes`].
+/// Returns the approximate size of a row in bytes, excluding the bytes counted by [`cell_bytes`].
 fn row_width(array: &dyn Array) -> usize {
     match array.as_struct_opt() {
         Some(fields) => fields.columns().iter().map(|column| row_width(column.as_ref())).sum(),
@@ -160,12 +160,12 @@ fn row_width(array: &dyn Array) -> usize {
     }
 }
 
-/// Approximate bytes of a list element.
+/// Returns the approximate size of a list element in bytes.
 fn width(values: &dyn Array) -> usize {
     values.data_type().primitive_width().unwrap_or(VIEW_BYTES)
 }
 
-/// Symbols are usually short. They are counted one by one only if some are long.
+/// Symbols are usually short. They are counted individually only if some are long.
 fn dictionary<K: ArrowDictionaryKeyType>(array: &dyn Array) -> usize {
     const SHORT_BYTES: usize = 64;
     let keys = array.as_dictionary::<K>();
@@ -212,7 +212,7 @@ mod tests {
         let slices: usize = slices.sum();
         assert!(whole >= 100_000 * (8 + 16 + 40), "{whole}");
         assert!(slices.abs_diff(whole) < whole / 4, "{slices} and {whole}");
-        // One string shared by all rows.
+        // A single string shared by all rows.
         let shared = take(
             &StringViewArray::from(vec!["x".repeat(1 << 20)]),
             &UInt64Array::from(vec![0; 10_000]),

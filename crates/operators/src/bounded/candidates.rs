@@ -1,4 +1,4 @@
-//! Input of a top-k sort: passes only rows that may be in the top k and copies them into new
+//! Input of a top-k sort. It passes only rows that may be in the top k and copies them into new
 //! batches. A sort retains every batch that contains one of its rows. A scan's batch refers to
 //! whole columns, so without the copy ten strings could retain hundreds of megabytes.
 
@@ -23,7 +23,7 @@ const FIRST_ROWS: usize = 1 << 10;
 const MAX_ROWS: usize = 1 << 16;
 const GROWTH: usize = 4;
 
-/// Returns the rows that pass `filter`. The sort tightens the filter as rows reach it.
+/// Returns the rows that pass `filter`, which the sort tightens as it receives rows.
 pub fn candidates(
     input: SendableRecordBatchStream,
     filter: Arc<dyn PhysicalExpr>,
@@ -46,7 +46,7 @@ impl CandidateStream {
     }
 }
 
-/// Copies the rows that pass; the copy shares only dictionaries with the batch.
+/// Copies the rows that pass; the copy shares nothing but dictionaries with the batch.
 fn own_rows(batch: &RecordBatch, passes: &BooleanArray) -> Result<RecordBatch> {
     let passes = match passes.nulls() {
         Some(nulls) => passes.values() & nulls.inner(),

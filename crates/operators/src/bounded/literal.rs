@@ -1,7 +1,8 @@
 //! Shares long constants between rows. Otherwise, a literal in an operator's output becomes a
-//! column with one copy per row, and a one-megabyte literal would exhaust the memory. A long string
-//! becomes a column of views of a single copy. An array must be copied per row, so the available
-//! memory is checked first. The same applies to long arrays that planning leaves unevaluated.
+//! column with one copy per row, and a one-megabyte literal would exhaust memory. A long string
+//! becomes a column of views of a single copy. An array must be copied for each row, so the
+//! available memory is checked first. The same applies to long arrays that planning leaves
+//! unevaluated.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use tidemark_types::{EngineError, account};
 
 use crate::error::engine_error;
 
-/// Constants with more bytes than this count as long.
+/// Size in bytes above which a constant counts as long.
 const LONG_BYTES: usize = 1024;
 
 /// Replaces long literals with shared constants. Runs last, because other rules look for literals.
@@ -71,7 +72,7 @@ fn is_long(value: &ScalarValue) -> bool {
     }
 }
 
-/// Whether an expression contains a constant that is long, or may be long.
+/// Whether an expression contains a constant that is, or may be, long.
 pub(crate) fn has_long_constant(expr: &Expr) -> Result<bool> {
     expr.exists(|expr| {
         Ok(match expr {
@@ -102,8 +103,8 @@ fn is_computed_array(call: &ScalarFunction) -> Result<bool> {
     Ok(!call.is_volatile_node() && call.get_type(&DFSchema::empty()).is_ok_and(is_array))
 }
 
-/// Returns the expression with its long constants shared. Arguments of functions are not changed:
-/// functions read a constant as a single value.
+/// Returns the expression with its long constants shared. Function arguments are not changed,
+/// because functions read a constant as a single value.
 pub(crate) fn shared(expr: Expr) -> Result<Transformed<Expr>> {
     let changed = |func: ScalarUDF, args: Vec<Expr>| {
         let call = ScalarFunction::new_udf(Arc::new(func), args);

@@ -1,4 +1,4 @@
-//! Limits that every operator observes: the time until it yields, the bytes of a batch, and prompt
+//! Limits that every operator observes: the time until it yields, the size of a batch, and prompt
 //! cancellation.
 
 pub(crate) mod bytes;

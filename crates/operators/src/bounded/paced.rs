@@ -1,5 +1,5 @@
-//! Splits a join's input into slices that the join processes quickly. A row may match very many
-//! rows of the other side, and the number of matches is not known in advance.
+//! Splits a join's input into slices that the join can process quickly. A row may match a great
+//! many rows on the other side, and the number of matches is not known in advance.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,11 +15,11 @@ use tidemark_types::account;
 
 use super::slices::Slices;
 
-/// Number of rows in the first slice, for which the join's speed is still unknown.
+/// Number of rows in the first slice, when the join's speed is still unknown.
 const FIRST_ROWS: usize = 64;
-/// Target time for the join to process a slice.
+/// How long the join should take to process a slice.
 const TARGET_TIME: Duration = Duration::from_millis(2);
-/// Maximum ratio of a slice's row count to the row count of the previous slice.
+/// Maximum ratio of a slice's row count to that of the previous slice.
 const MAX_GROWTH: usize = 4;
 
 /// Returns the stream in slices.
@@ -31,13 +31,15 @@ struct PacedStream {
     input: Slices,
     /// Number of rows in the next slice.
     rows: usize,
-    /// When the last slice was returned, and when the task's time slice began.
+    /// The time at which the last slice was returned, and the time at which the task's time slice
+    /// began.
     last_slice: Option<(Instant, Option<Instant>)>,
 }
 
 impl PacedStream {
     /// Adapts the slice size to the time spent on the last slice. The measurement counts only if
-    /// the join polls again within the same time slice, so that nothing else ran in between.
+    /// the join polls again within the same time slice, which ensures that nothing else ran in
+    /// between.
     fn learn(&mut self) {
         let Some((then, slice)) = self.last_slice.take() else { return };
         if slice.is_none() || slice != account::slice_start() {

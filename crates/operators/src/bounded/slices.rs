@@ -1,4 +1,4 @@
-//! A stream of batches that returns as many rows as the reader requests.
+//! A batch stream that returns as many rows as the reader requests.
 
 use std::task::{Context, Poll};
 
@@ -23,7 +23,7 @@ impl Slices {
         self.input.schema()
     }
 
-    /// Returns at most `rows` of the next rows; yields when the task's time slice is over.
+    /// Returns at most the next `rows` rows; yields when the task's time slice is over.
     pub(super) fn poll(
         &mut self,
         rows: usize,

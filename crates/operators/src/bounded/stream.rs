@@ -1,4 +1,4 @@
-//! Limits the bytes of an operator's batches. Between batches, the query can be cancelled and other
+//! Limits the size of an operator's batches. Between batches, the query can be cancelled and other
 //! tasks can run.
 
 use std::pin::Pin;
@@ -15,8 +15,8 @@ use tidemark_types::account;
 use super::bytes::{has_lists, rows_of_bytes, without_unused_elements};
 use crate::error::engine_error;
 
-/// Maximum bytes of a batch's cells; larger batches are split. An operator that copies cells
-/// allocates this much at a time.
+/// Maximum size in bytes of a batch's cells; larger batches are split. An operator that copies
+/// cells allocates this much at a time.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// Returns the stream with bounded batches.
@@ -33,7 +33,7 @@ struct BoundedStream {
 }
 
 impl BoundedStream {
-    /// Returns as many rows of a batch as the limit allows.
+    /// Returns as many of a batch's rows as the limit allows.
     fn within_limit(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
         let rows = rows_of_bytes(&batch, BATCH_BYTES);
         if rows < batch.num_rows() {

@@ -1,5 +1,5 @@
-//! Description of an equi-join, shared by the operators that materialize one side's rows, only its
-//! keys, or nothing.
+//! Describes an equi-join. The description is shared by the operators that materialize one side's
+//! rows, only its keys, or nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a hash join that has this side as its first side.
+    /// Returns the kind of a hash join whose first side is this side.
     pub(crate) fn of(join: JoinType, first: JoinSide) -> Option<Self> {
         let join = if first == JoinSide::Left { join.swap() } else { join };
         Some(match join {
@@ -83,19 +83,19 @@ pub(crate) struct EquiJoin {
     pub(crate) keys: KeyPairs,
     /// Whether null equals null.
     pub(crate) nulls: bool,
-    /// Condition on pairs in addition to equal keys, if any.
+    /// Condition on pairs, in addition to equal keys.
     pub(crate) filter: Option<JoinFilter>,
     /// The side of the hash join that is the first side here. The condition refers to the hash
-    /// join's sides.
+    /// join's own sides.
     pub(crate) first: JoinSide,
     pub(crate) output: Vec<OutputColumn>,
-    /// Equal and constant output columns. Sorts and windows above rely on them.
+    /// Equal and constant output columns, which sorts and windows above rely on.
     pub(crate) equal: EquivalenceProperties,
 }
 
 impl EquiJoin {
-    /// Describes a hash join that has this side as its first side; `None` if the hash join has
-    /// properties that this description cannot express.
+    /// Describes a hash join whose first side is this side; `None` if the hash join has properties
+    /// that this description cannot express.
     pub(crate) fn of(join: &HashJoinExec, first: JoinSide) -> Option<Self> {
         let kind = Kind::of(*join.join_type(), first)?;
         if join.null_aware || join.fetch().is_some() {
@@ -124,8 +124,9 @@ impl EquiJoin {
         Some(Self { kind, keys, nulls, filter, first, output, equal })
     }
 
-    /// Replaces the first side with its projection's input if the projection computes only keys,
-    /// and returns that input. Strings made from symbols are then compared as symbols.
+    /// If the first side's projection computes only keys, replaces the first side with the
+    /// projection's input and returns that input. Strings made from symbols are then compared as
+    /// symbols.
     pub(crate) fn below_projection(&mut self, first: &Input) -> Option<Input> {
         let PlanNode::Projection(projection) = PlanNode::of(first.as_ref()) else { return None };
         if self.filter.is_some() {
@@ -156,8 +157,8 @@ impl EquiJoin {
         self.output.iter().position(|output| *output == OutputColumn::First(column))
     }
 
-    /// Returns plan properties with the order of the first side, as far as the output contains its
-    /// columns.
+    /// Returns plan properties with the order of the first side, as far as its columns are in the
+    /// output.
     pub(crate) fn properties(
         &self,
         schema: &SchemaRef,

@@ -1,8 +1,8 @@
-//! Block joins, used when nearly all rows have the same key: each block of the left side is joined
+//! Block joins, used when nearly all rows have the same key. Each block of the left side is joined
 //! with the whole right side.
 //!
-//! A left row's result is known at the end of its block, but a right row's result only after the
-//! last block. Until then, a bit records whether the right row has matched.
+//! The result for a left row is known at the end of its block, but the result for a right row only
+//! after the last block. Until then, a bit records whether the right row has matched.
 
 use std::sync::Arc;
 
@@ -30,14 +30,14 @@ pub(super) struct Blocks {
     left: Option<RemainingRows>,
     /// `None` if the right side has no rows.
     right: Option<File>,
-    /// For join types that need it, whether each right row has matched.
+    /// Whether each right row has matched, for join types that need it.
     found: Option<BooleanBuffer>,
     /// Memory for the match bits.
     _memory: MemoryReservation,
 }
 
-/// Returns the join type that yields only the pairs of each block, for a join type that also
-/// returns unmatched right rows.
+/// For a join type that also returns unmatched right rows, returns the join type that yields only
+/// each block's pairs.
 fn pairs(kind: JoinType) -> Option<JoinType> {
     match kind {
         JoinType::Right => Some(JoinType::Inner),
@@ -60,8 +60,8 @@ impl Blocks {
         let memory = joiner.run.memory();
         let mut found = None;
         if keeps_right(*joiner.join.join_type()) {
-            // Three bitmaps: the matches of all blocks so far, the matches of one block, and their
-            // union.
+            // Three bitmaps: the matches of all blocks so far, the matches of one block, and the
+            // union of the two.
             let rows = right.as_ref().map_or(0, |right| right.rows);
             memory.try_grow(3 * rows.div_ceil(8))?;
             found = Some(BooleanBuffer::new_unset(rows));
@@ -69,7 +69,7 @@ impl Blocks {
         Ok(Self { left: Some(left.into()), right, found, _memory: memory, joiner })
     }
 
-    /// Returns the rows of all block joins.
+    /// Returns the rows of all the block joins.
     pub(super) fn rows(self) -> SendableRecordBatchStream {
         let schema = self.joiner.schema();
         let rows = futures::stream::try_unfold(self, Self::next).try_flatten();
@@ -119,7 +119,7 @@ impl Blocks {
         Ok(Some((rows, self)))
     }
 
-    /// Returns the right side's output rows after the last block.
+    /// Returns the right side's output rows, after the last block.
     fn kept(&self, found: BooleanBuffer) -> Result<SendableRecordBatchStream> {
         let joiner = Arc::clone(&self.joiner);
         let schema = joiner.schema();
@@ -155,7 +155,7 @@ impl Joiner {
         Ok(found.finish())
     }
 
-    /// Builds the output of right rows from their match bits.
+    /// Builds the output for right rows from their match bits.
     fn kept(&self, batch: &RecordBatch, found: &BooleanBuffer) -> Result<RecordBatch> {
         let of = |found| filter_record_batch(batch, &BooleanArray::new(found, None));
         let (rows, mut columns) = match *self.join.join_type() {

@@ -1,4 +1,4 @@
-//! Reads as many rows of the left side as fit in memory.
+//! Reads as many left-side rows as fit in memory.
 
 use std::sync::Arc;
 
@@ -14,24 +14,25 @@ use crate::bounded::bytes::memory_bytes;
 use crate::materialize::chained;
 use crate::operator::Run;
 
-/// Memory that the hash join needs per row, in addition to the cells: an entry in the table, which
-/// may be half empty, an entry in a chain, the hash, and the match bit.
+/// Memory that the hash join needs per row, in bytes, in addition to the cells. It covers an entry
+/// in the table, which may be half empty, an entry in a chain, the hash, and the match bit.
 const ROW_BYTES: usize = 44;
 
-/// Memory limits while the build side is read, in bytes.
+/// Memory limits while reading the build side, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct MemoryLimits {
-    /// Limit for the rows of the build side.
+    /// Limit for the build side's rows.
     pub(super) own: usize,
     /// Limit for the whole query. It does not apply while these rows use at most `guaranteed`
     /// bytes.
     pub(super) all: usize,
     pub(super) guaranteed: usize,
-    /// Whether to read the first batch regardless of the limits; the join fails if memory runs out.
+    /// Whether to read the first batch regardless of the limits; the join fails if it runs out of
+    /// memory.
     pub(super) at_least_one: bool,
 }
 
-/// Remaining rows, which are read block by block.
+/// Remaining rows, to be read block by block.
 pub(super) struct RemainingRows {
     first: Option<RecordBatch>,
     rows: SendableRecordBatchStream,
@@ -52,7 +53,7 @@ impl RemainingRows {
     }
 }
 
-/// Materialized rows, with the memory that the hash join needs for them.
+/// Materialized rows, together with the memory that the hash join needs for them.
 pub(super) struct MaterializedRows {
     batches: Vec<RecordBatch>,
     memory: MemoryReservation,
@@ -101,7 +102,7 @@ impl MaterializedRows {
         chained(rows.schema(), materialized, Arc::new(memory), rest.chain(rows).boxed())
     }
 
-    /// Returns these rows, and their reserved memory as the budget for the joins that use them.
+    /// Returns these rows, with their reserved memory as the budget for the joins that use them.
     pub(super) fn prepaid(self) -> (Vec<RecordBatch>, Arc<MemoryBudget>) {
         (self.batches, MemoryBudget::reserved(self.memory))
     }

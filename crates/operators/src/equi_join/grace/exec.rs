@@ -1,4 +1,4 @@
-//! The Grace hash join as a plan operator: eligible joins and their properties.
+//! The Grace hash join as a plan operator: which joins are eligible, and the operator's properties.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::shared::Shared;
 use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::plan_node::hash_join;
 
-/// An equi-join in which neither side has to fit in memory.
+/// An equi-join that does not require either side to fit in memory.
 pub(crate) struct GraceHashJoin {
     join: Arc<HashJoinExec>,
 }
@@ -42,7 +42,7 @@ impl GraceHashJoin {
         Ok(Some(OperatorExec::plan(Self { join }, inputs, &plan.schema())))
     }
 
-    /// Whether all partitions of the right side share one left side.
+    /// Whether all partitions of the right side share a single left side.
     fn is_shared(&self) -> bool {
         *self.join.partition_mode() == PartitionMode::CollectLeft
     }
@@ -73,7 +73,8 @@ impl Operator for GraceHashJoin {
         }
     }
 
-    /// The properties of the replaced join: its output is partitioned by the keys, like its inputs.
+    /// The properties of the replaced join, whose output is partitioned by the keys like its
+    /// inputs.
     fn properties(&self, _: &SchemaRef, _: &[Input]) -> Arc<PlanProperties> {
         let mut properties = PlanProperties::clone(self.join.properties());
         properties.emission_type = EmissionType::Final;
@@ -97,7 +98,7 @@ impl Operator for GraceHashJoin {
         vec![None, None]
     }
 
-    /// Rows joined in blocks have keys from different dictionaries.
+    /// Rows that were joined in blocks have keys from different dictionaries.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }

@@ -15,10 +15,10 @@ use super::joiner::{Joiner, LEFT, RIGHT};
 use super::spread::{By, File};
 use crate::operator::Run;
 
-/// Maximum number of partitioning passes before rows are joined in blocks.
+/// Maximum number of partitioning passes before falling back to joining rows in blocks.
 const MAX_LEVELS: usize = 4;
 
-/// Rows of one side of a join.
+/// The rows on one side of a join.
 pub(super) enum Side {
     Rows(SendableRecordBatchStream),
     File(File),
@@ -41,7 +41,8 @@ impl Side {
 pub(super) struct Spread {
     /// Number of partitioning passes so far.
     pub(super) level: usize,
-    /// Whether the last pass put most rows into this file, so that they probably have the same key.
+    /// Whether the last pass put most rows into this file, which means they probably have the same
+    /// key.
     pub(super) is_one_key: bool,
 }
 
@@ -71,7 +72,7 @@ impl Joiner {
         })
     }
 
-    /// Joins pairs of files one after the other.
+    /// Joins pairs of files one after another.
     async fn by_files(
         self: Arc<Self>,
         left_rows: SendableRecordBatchStream,
@@ -107,7 +108,7 @@ impl Joiner {
     }
 }
 
-/// Whether a join can return rows, given whether its left and right sides have rows.
+/// Whether a join can return rows, depending on whether its left and right sides have rows.
 fn has_rows(kind: JoinType, left: bool, right: bool) -> bool {
     match kind {
         JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => left && right,

@@ -1,4 +1,4 @@
-//! The hash join of one partition and its memory limits.
+//! The hash join of a single partition and its memory limits.
 
 use std::sync::Arc;
 
@@ -23,13 +23,13 @@ use crate::operator::{Input, Run};
 pub(super) const LEFT: usize = 0;
 pub(super) const RIGHT: usize = 1;
 
-/// A join of files may use 1/n of the joins' memory. Several such joins may run at once, with sorts
-/// above them.
+/// A join of files may use 1/n of the memory for joins. Several such joins may run at once, with
+/// sorts above them.
 const FILES_MEMORY_DIVISOR: usize = 4;
-/// A join of files may always use 1/n of the joins' memory.
+/// A join of files may always use 1/n of the memory for joins.
 const MIN_MEMORY_DIVISOR: usize = 64;
 
-/// The join of one partition.
+/// The join of a single partition.
 pub(super) struct Joiner {
     pub(super) join: Arc<HashJoinExec>,
     pub(super) run: Run,
@@ -45,7 +45,7 @@ impl Joiner {
         let partitions = run.inputs[sides[RIGHT]].output_partitioning().partition_count().max(1);
         let of = |side: usize, schema: SchemaRef| {
             let mut symbols = symbols(&run.inputs[sides[side]]);
-            // The join's input may have an additional column.
+            // The join's input may have one additional column.
             symbols.resize(schema.fields().len(), false);
             symbols
         };

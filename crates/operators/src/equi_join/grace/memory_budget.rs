@@ -1,6 +1,6 @@
 //! A memory pool backed by part of a query's memory. For a join, the pool contains memory reserved
-//! in advance, so that other operators cannot allocate it first. A sort allocates as much memory as
-//! it can, so for a sort the pool acts as a limit.
+//! in advance, so other operators cannot allocate it first. A sort allocates as much memory as it
+//! can, so the pool limits it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const MERGE_MEMORY_DIVISOR: usize = 4;
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     memory: MemoryReservation,
-    /// Maximum bytes of unsorted rows. The total may be twice as high.
+    /// Maximum size of the unsorted rows, in bytes. The total may be twice as high.
     max_bytes: usize,
     state: Mutex<State>,
 }
@@ -29,15 +29,15 @@ struct State {
     used: usize,
     /// Whether unused memory is returned to the query's pool.
     is_settled: bool,
-    /// Whether a memory request of the sort failed or the sort has read all rows. It then sorts the
-    /// rows in memory and requests a little more memory to concatenate batches.
+    /// Whether one of the sort's memory requests failed or the sort has read all rows. It then
+    /// sorts the rows in memory and requests a little more memory to concatenate batches.
     is_sorting: bool,
     /// Whether the sort has read all rows.
     has_ended: bool,
 }
 
 impl MemoryBudget {
-    /// Creates a pool from reserved memory. Further memory is allocated from the query's pool.
+    /// Creates a pool from reserved memory. Any further memory is allocated from the query's pool.
     pub(super) fn reserved(memory: MemoryReservation) -> Arc<Self> {
         Arc::new(Self { memory, max_bytes: usize::MAX, state: Mutex::default() })
     }
@@ -48,15 +48,15 @@ impl MemoryBudget {
         Arc::new(Self { memory, max_bytes: max, state })
     }
 
-    /// Returns unrequested memory to the query's pool. From now on, unused memory is returned at
-    /// once.
+    /// Returns unrequested memory to the query's pool. From now on, unused memory is returned
+    /// immediately.
     pub(super) fn settle(&self) {
         let mut state = self.state.lock();
         state.is_settled = true;
         self.memory.shrink(self.memory.size().saturating_sub(state.used));
     }
 
-    /// Signals that a sort has read all of its rows.
+    /// Signals that a sort has read all its rows.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         (state.is_sorting, state.has_ended) = (true, true);

@@ -1,4 +1,4 @@
-//! Adds row positions to one side of a join. With them, the order of the joined rows is restored.
+//! Adds row positions to one side of a join. They are used to restore the order of the joined rows.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -24,19 +24,19 @@ use crate::bounded::bytes::{memory_bytes, rows_of_bytes};
 use crate::materialize::{again, with_schema};
 use crate::operator::Run;
 
-/// All sorts of one join together may use 1/n of the joins' memory.
+/// All sorts of one join may together use 1/n of the memory for joins.
 const SORT_MEMORY_DIVISOR: usize = 8;
 /// Minimum number of batches that must fit in a sort's memory.
 const BATCHES: usize = 16;
 
-/// Returns the schema with an additional last column for the row position.
+/// Returns the schema with a row position column appended.
 pub(crate) fn with_number(schema: &Schema) -> SchemaRef {
     let number = Arc::new(Field::new("number", DataType::Int64, true));
     let fields: Vec<_> = schema.fields().iter().cloned().chain([number]).collect();
     Arc::new(Schema::new(fields))
 }
 
-/// Appends a column with row positions.
+/// Appends a row position column.
 pub(crate) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = with_number(&rows.schema());
     let (own, mut next) = (Arc::clone(&schema), 0);
@@ -51,7 +51,7 @@ pub(crate) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchSt
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
-/// A join whose sides have row positions and whose type returns no unmatched left rows.
+/// A join whose sides have row positions and whose type does not return unmatched left rows.
 pub(super) struct Numbered {
     pub(super) join: Arc<HashJoinExec>,
     /// Number of position columns after the output columns: first the right row's position, then
@@ -79,7 +79,7 @@ impl Numbered {
     }
 
     /// Returns the join's rows in the order of the right side, without positions. Rows with the
-    /// same right row are in the order of the left side, or in reverse order with `backward`.
+    /// same right row are in left-side order, or in reverse order with `backward`.
     pub(super) fn in_order(
         self,
         rows: SendableRecordBatchStream,
@@ -99,8 +99,8 @@ impl Numbered {
     }
 }
 
-/// Sorts rows by the position column at their end, and removes that column. `symbols` marks the
-/// columns that contain symbols from a single table.
+/// Sorts rows by their last column, which contains the position, and removes that column. `symbols`
+/// marks the columns that contain symbols from a single table.
 pub(crate) fn by_number(
     run: &Run,
     rows: SendableRecordBatchStream,
@@ -145,7 +145,7 @@ fn sorted(
     })
 }
 
-/// Memory budget of a sort, and the maximum bytes of its batches.
+/// A sort's memory budget, and the maximum size of its batches in bytes.
 pub(super) struct SortBudget {
     budget: Arc<MemoryBudget>,
     query: Arc<TaskContext>,
@@ -153,7 +153,7 @@ pub(super) struct SortBudget {
 }
 
 impl SortBudget {
-    /// Returns the memory budget of one sort when each of `partitions` partitions runs a sort.
+    /// Returns the memory budget for one sort when each of `partitions` partitions runs a sort.
     pub(super) fn of(run: &Run, partitions: usize) -> Self {
         let max = run.memory_limit() / SORT_MEMORY_DIVISOR / partitions;
         let budget = MemoryBudget::limited(run.memory(), max);
@@ -169,7 +169,7 @@ impl SortBudget {
         })
     }
 
-    /// Returns the task context of a sort whose batches have `batch_rows` rows.
+    /// Returns the task context for a sort with batches of `batch_rows` rows.
     fn context(&self, batch_rows: usize) -> Arc<TaskContext> {
         let config = self.query.session_config();
         let rows = batch_rows.clamp(1, config.batch_size());

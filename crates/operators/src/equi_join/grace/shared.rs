@@ -1,4 +1,4 @@
-//! A left side that all right partitions share.
+//! A left side shared by all right partitions.
 
 use std::sync::Arc;
 
@@ -21,23 +21,23 @@ use crate::bounded::paced::paced;
 use crate::materialize::again;
 use crate::operator::{Input, Run};
 
-/// Rows that do not fit in memory for all partitions may fit for a single partition.
+/// Rows that do not fit in memory for all partitions may still fit for a single partition.
 const ONCE: Spread = Spread { level: 1, is_one_key: false };
 
 /// The left side, read once.
 pub(super) enum Shared {
-    /// The join of all partitions, and its task context.
+    /// The join shared by all partitions, and its task context.
     InMemory(Input, Arc<TaskContext>),
     Spilled(Spilled),
 }
 
-/// A left side that was written to a file.
+/// A left side that has been written to a file.
 pub(crate) struct Spilled {
     /// `None` if the side has no rows.
     file: Option<File>,
 }
 
-/// Whether each right row's output is independent of the other right rows.
+/// Whether each right row's output is independent of all other right rows.
 fn is_by_right(kind: JoinType) -> bool {
     use JoinType::{Inner, Right, RightAnti, RightMark, RightSemi};
     matches!(kind, Inner | Right | RightSemi | RightAnti | RightMark)
@@ -96,7 +96,7 @@ impl Spilled {
         Ok(Self { file: spreader.write(rows).await?.swap_remove(0) })
     }
 
-    /// Like `write`, but adds row positions, so that the rows can be joined in the other side's
+    /// Like `write`, but adds row positions so that the rows can be joined in the other side's
     /// order.
     pub(crate) async fn write_numbered(
         run: &Run,
@@ -110,9 +110,9 @@ impl Spilled {
         self.file.clone().map_or(Side::None(schema), Side::File)
     }
 
-    /// Joins a partition of the other side with the written rows, in the order of the other side.
-    /// `sides` are the indexes of the left and the right side among the inputs of `run`. Rows with
-    /// the same right row are in the order of the left side, or in reverse order with `backward`.
+    /// Joins one partition of the other side with the written rows, in the order of the other side.
+    /// `sides` are the indexes of the left and right sides among the inputs of `run`. Rows with the
+    /// same right row are in left-side order, or in reverse order with `backward`.
     pub(crate) fn joined(
         &self,
         join: &HashJoinExec,

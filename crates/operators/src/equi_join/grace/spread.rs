@@ -1,4 +1,4 @@
-//! Partitions rows into files by the hashes of their keys.
+//! Partitions rows into files by key hash.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::operator::Run;
 
 /// Number of files per side.
 const FILES: usize = 32;
-/// Hash seed. It differs from the seeds of the exchange below and of the hash tables.
+/// Hash seed. It differs from the seeds used by the exchange below and by the hash tables.
 const SEED: u64 = 0x6772_6163_6500;
-/// Maximum bytes of rows that are partitioned in one round.
+/// Maximum size in bytes of the rows partitioned in one round.
 const ROUND_BYTES: usize = 16 << 20;
-/// The rows of one round may use 1/n of the operators' memory.
+/// The rows of one round may use 1/n of the memory for operators.
 const ROUND_MEMORY_DIVISOR: usize = 64;
 
 /// Rows in a file.
@@ -50,7 +50,7 @@ impl File {
 pub(crate) enum By<'a> {
     /// All rows go to one file.
     Nothing,
-    /// The keys whose hashes are used, and the number of earlier partitioning passes by them.
+    /// The keys whose hashes are used, and how many earlier partitioning passes used them.
     Keys(Vec<&'a Arc<dyn PhysicalExpr>>, usize),
 }
 
@@ -129,13 +129,13 @@ impl Spreader<'_> {
     }
 }
 
-/// Rows that are partitioned together, so that each file gets batches of a useful size. A small
-/// batch costs as much to write, read and join as a large batch.
+/// Rows that are partitioned together so that each file gets batches of a useful size. Writing,
+/// reading and joining a small batch costs as much as a large one.
 struct Round {
     batches: Vec<RecordBatch>,
     hashes: Vec<u64>,
     memory: MemoryReservation,
-    /// Maximum bytes of the round. A single batch may exceed the limit.
+    /// Maximum size of the round in bytes. A single batch may exceed the limit.
     max_bytes: usize,
 }
 
@@ -145,13 +145,13 @@ impl Round {
         Self { batches: vec![], hashes: vec![], memory: run.memory(), max_bytes: max }
     }
 
-    /// Reserves memory for a batch; false if it does not fit.
+    /// Reserves memory for a batch; returns false if it does not fit.
     fn try_reserve(&self, batch: &RecordBatch) -> bool {
         let size = self.memory.size().saturating_add(round_bytes(batch));
         size <= self.max_bytes && self.memory.try_grow(round_bytes(batch)).is_ok()
     }
 
-    /// Reserves memory for the first batch of a round. The caller splits the batch if this fails.
+    /// Reserves memory for a round's first batch. If this fails, the caller splits the batch.
     fn reserve_first(&self, batch: &RecordBatch) -> Result<()> {
         self.memory.try_resize(round_bytes(batch))
     }
@@ -181,8 +181,8 @@ impl Round {
     }
 }
 
-/// Memory of a batch: the batch itself, a copy in the concatenation and a copy in file order, plus
-/// hashes and row positions.
+/// Returns the memory needed for a batch: the batch itself, a copy in the concatenation and a copy
+/// in file order, plus hashes and row positions.
 fn round_bytes(batch: &RecordBatch) -> usize {
     3 * memory_bytes(batch) + batch.num_rows() * size_of::<(u64, u32)>()
 }

@@ -1,6 +1,6 @@
-//! Converts columns so that their cells own their bytes. Files then contain no copies of a
-//! dictionary, and the size of a batch does not include shared bytes. Symbols from a single table
-//! become dictionary keys; other dictionaries and views become plain values.
+//! Converts columns so that their cells own their bytes. Files then do not contain copies of a
+//! dictionary, and a batch's size does not include shared bytes. Symbols from a single table become
+//! dictionary keys; other dictionaries and views become plain values.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) fn symbols(input: &Input) -> Vec<bool> {
     schema.fields().iter().enumerate().map(is_symbol).collect()
 }
 
-/// Stored form of a column.
+/// How a column is stored.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stored {
     AsIs,
@@ -48,18 +48,18 @@ fn by_themselves(data_type: &DataType) -> DataType {
     }
 }
 
-/// Converts columns with dictionaries and views to columns that own their bytes, and back.
+/// Converts dictionary and view columns to columns that own their bytes, and back.
 pub(super) struct Texts {
     schema: SchemaRef,
     without: SchemaRef,
     stored: Vec<Stored>,
-    /// Dictionary of each column stored as keys. `None` for other columns, or before the first
-    /// rows.
+    /// The dictionary of each column that is stored as keys. `None` for other columns, or before
+    /// the first rows.
     of: Mutex<Vec<Option<ArrayRef>>>,
 }
 
 impl Texts {
-    /// Creates the conversion for rows with this schema. `symbols` marks the leading columns that
+    /// Creates the converter for rows with this schema. `symbols` marks the leading columns that
     /// contain symbols from a single table.
     pub(super) fn of(schema: SchemaRef, symbols: &[bool]) -> Self {
         let stored = |(column, field): (usize, &FieldRef)| match field.data_type() {
@@ -87,7 +87,7 @@ impl Texts {
         &self.schema
     }
 
-    /// The schema whose cells own their bytes.
+    /// The schema in which cells own their bytes.
     pub(super) fn schema_without(&self) -> &SchemaRef {
         &self.without
     }
@@ -111,7 +111,7 @@ impl Texts {
         with_schema(&self.without, columns.collect::<Result<_>>()?, batch.num_rows())
     }
 
-    /// Restores the original form of rows.
+    /// Restores rows to their original form.
     pub(super) fn restore(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let of = self.of.lock();
         let column = |(column, array): (usize, &ArrayRef)| match (self.stored[column], &of[column])

@@ -1,4 +1,4 @@
-//! Build side of a lookup join: its rows, and the rows of each key.
+//! The build side of a lookup join: its rows, and each key's rows.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) struct BuildSide {
     _memory: MemoryReservation,
 }
 
-/// Rows of each key.
+/// The rows of each key.
 pub(super) enum KeyRows {
     /// Each key has one row; the row index is the key ID.
     Single,
@@ -43,13 +43,13 @@ pub(super) enum BuildResult {
 }
 
 impl BuildResult {
-    /// Reads the input, which has one partition.
+    /// Reads the input, which has a single partition.
     pub(super) async fn read(run: &Run, join: &EquiJoin) -> Result<Self> {
         let memory = run.memory();
         let mut rows = run.rows(OTHER, 0)?;
         let mut batches = vec![];
         while let Some(batch) = rows.try_next().await? {
-            // Each batch is counted twice: as read, and in the concatenation.
+            // Each batch is counted twice: once as read, and once in the concatenation.
             let has_room = run.try_reserve(&memory, 2 * memory_bytes(&batch));
             batches.push(batch);
             if !has_room {
@@ -69,7 +69,7 @@ impl BuildResult {
         Self::spilled(run, in_memory, Box::pin(nothing)).await
     }
 
-    /// Writes the batches in memory, then the remaining rows.
+    /// Writes the batches that are in memory, followed by the remaining rows.
     async fn spilled(
         run: &Run,
         (batches, memory): (Vec<RecordBatch>, MemoryReservation),

@@ -25,13 +25,13 @@ use crate::materialize::with_schema;
 use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::plan_node::{hash_join, scan_of};
 
-/// A join whose other side is built in memory.
+/// A join that builds its other side in memory.
 pub(crate) struct LookupJoin {
     pub(crate) join: Arc<EquiJoin>,
 }
 
 impl LookupJoin {
-    /// Returns the replacement of a join that builds its left side.
+    /// Returns the replacement for a join that builds its left side.
     pub(crate) fn try_replace(plan: &Input) -> Option<Input> {
         let join = hash_join(plan)?;
         if *join.partition_mode() != PartitionMode::CollectLeft {
@@ -63,7 +63,7 @@ impl LookupJoin {
             if types.0 == types.1 {
                 return Ok((other, own));
             }
-            // One side has strings, the other has symbols.
+            // One side has strings and the other has symbols.
             let text = DataType::Utf8View;
             Ok((cast(other, &build_schema, text.clone())?, cast(own, &first, text)?))
         });

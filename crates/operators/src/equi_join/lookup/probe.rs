@@ -17,7 +17,7 @@ use crate::keys::numbers::KnownTexts;
 use crate::materialize::with_schema;
 use crate::scan::rows::BATCH_ROWS;
 
-/// Approximate maximum bytes of lists in a batch of pairs.
+/// Approximate maximum size in bytes of the lists in a batch of pairs.
 const PAIR_BYTES: usize = 4 << 20;
 
 /// A worker's access to the build side.
@@ -26,13 +26,14 @@ pub(super) struct Prober {
     build_side: Arc<BuildSide>,
     schema: SchemaRef,
     known: KnownTexts,
-    /// Whether rows arrive in reverse order. The matches of each row are then reversed as well.
+    /// Whether rows arrive in reverse order. If so, each row's matches are reversed as well.
     backward: bool,
 }
 
-/// Matching rows of a batch and of the build side. A null in `build_rows` means no match.
+/// Matching rows from a batch and from the build side. A null in `build_rows` means there is no
+/// match.
 struct Pairs {
-    /// Rows of the batch; `None` means each row once, in order.
+    /// Rows of the batch; `None` means that each row occurs once, in order.
     rows: Option<UInt32Array>,
     build_rows: UInt32Array,
 }
@@ -75,7 +76,7 @@ pub(super) struct Joined {
     batch: RecordBatch,
     /// Key ID of each row.
     numbers: Vec<u32>,
-    /// The next row, and how many of its pairs were already returned.
+    /// The next row, and how many of its pairs have already been returned.
     next: Option<(usize, usize)>,
     backward: bool,
     has_lists: bool,
@@ -97,7 +98,7 @@ impl Iterator for Joined {
 }
 
 impl Joined {
-    /// Joins rows that have at most one match each.
+    /// Joins rows that each have at most one match.
     fn single(&mut self) -> Result<RecordBatch> {
         let numbers = std::mem::take(&mut self.numbers);
         if !numbers.contains(&ABSENT) {
@@ -132,7 +133,7 @@ impl Joined {
         }
     }
 
-    /// Returns the next pairs, at most one batch of rows. The bytes of lists are limited as well,
+    /// Returns the next pairs, at most one batch of rows. The size of lists is limited as well,
     /// because lists are copied.
     fn pairs(&mut self) -> Option<Pairs> {
         let outer = self.join.kind == Kind::Outer;
@@ -165,7 +166,7 @@ impl Joined {
         Some(Pairs { rows: Some(UInt32Array::from(rows)), build_rows })
     }
 
-    /// Returns the list bytes in a row and in its materialized rows.
+    /// Returns the size in bytes of the lists in a row and in its materialized rows.
     fn bytes_of(&self, row: usize, build_rows: &[u32]) -> usize {
         if !self.has_lists {
             return 0;
@@ -175,7 +176,7 @@ impl Joined {
         cell_bytes(&self.batch.slice(row, 1)) + of_held
     }
 
-    /// Returns the output of the pairs for which the condition holds.
+    /// Returns the output for the pairs that satisfy the condition.
     fn rows_of(&self, mut pairs: Pairs) -> Result<RecordBatch> {
         if let Some(condition) = &self.join.filter {
             let column = |is_first: bool, column: usize| {
@@ -204,7 +205,7 @@ impl Joined {
         self.output(probe, &pairs.build_rows)
     }
 
-    /// Returns the output columns of the batch and of these materialized rows.
+    /// Returns the output columns from the batch and from these materialized rows.
     fn output(
         &self,
         probe: impl Fn(usize) -> Result<ArrayRef>,

@@ -1,5 +1,5 @@
-//! Repartitions a side at the times of the other side. Only the partitions of its scan change; the
-//! operators above the scan are unchanged.
+//! Repartitions one side at the times of the other side. Only the partitions of its scan change;
+//! the operators above the scan do not.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::plan_node::{PlanNode, with_first_input};
 use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 
-/// First and last time of a partition; `None` if it has no rows.
+/// A partition's first and last times; `None` if it has no rows.
 pub(crate) type Span = Option<(i64, i64)>;
 
-/// Returns the time span of each partition of a plan whose rows are in the order of this scan.
+/// Returns the time span of each partition of a plan whose rows are in this scan's order. Returns
 /// `None` if the spans are unknown.
 pub(super) fn spans(plan: &Input, scan: &SliceScan) -> Result<Option<Vec<Span>>> {
     let own = scan.spans()?;
@@ -28,8 +28,8 @@ pub(super) fn spans(plan: &Input, scan: &SliceScan) -> Result<Option<Vec<Span>>>
     Ok((partitions == 1).then(|| vec![all]))
 }
 
-/// Returns the plan with one partition per span, which contains all rows of that span. `None`
-/// unless the plan is a scan with only row-by-row operators above it.
+/// Returns the plan with one partition per span, each containing all rows in that span. Returns
+/// `None` unless the plan is a scan with only row-by-row operators above it.
 pub(super) fn cut(plan: &Input, spans: &[Span]) -> Result<Option<Input>> {
     let by_row = match PlanNode::of(plan.as_ref()) {
         PlanNode::Operator(node) => {

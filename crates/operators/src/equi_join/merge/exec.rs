@@ -25,7 +25,7 @@ use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 use crate::symbols::origin;
 
-/// A side of a hash join, and the designated timestamp that is its key.
+/// One side of a hash join, and the designated timestamp that is its key.
 struct Ordered<'a> {
     plan: &'a Input,
     time: &'a Arc<dyn PhysicalExpr>,
