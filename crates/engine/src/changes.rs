@@ -54,7 +54,7 @@ pub(crate) async fn announce_commits(database: Weak<Database>) {
         if looked.elapsed() >= FORGET_EVERY.min(followers.retention) {
             looked = Instant::now();
             for table in followers.forgotten(&snapshot) {
-                // The next check repeats a failed commit.
+                // A failed commit is retried at the next check.
                 let _ = commit(&database, Change::unfollow(table)).await;
             }
         }
@@ -79,7 +79,7 @@ enum Found {
 }
 
 impl Statement {
-    /// Returns the next change, or reports after the wait time that there was none.
+    /// Returns the next change, or reports that none occurred within the wait time.
     pub(crate) async fn run_change(
         &self,
         mut registration: Registration,
@@ -135,7 +135,7 @@ impl Statement {
             drop((snapshot, table));
             reading = Some(now);
             let woken = async {
-                // The channel closes only with the database. The caller checks for a timeout.
+                // The channel closes only when the database does. The caller checks for a timeout.
                 let _ = timeout_at(until, commits.changed()).await;
                 Ok(())
             };

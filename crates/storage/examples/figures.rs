@@ -55,7 +55,7 @@ fn main() {
         }
     }
     if required("late") {
-        // Alternates the two variants, so that both see the same load from other processes.
+        // Alternates the two variants so that both see the same load from other processes.
         let mut ratios: [Vec<f64>; 2] = Default::default();
         for _ in 0..5 {
             let (_root, late) = append(&parent, rows, 0.05);
@@ -154,7 +154,7 @@ impl Watch {
     }
 }
 
-/// Returns the CPU time that this thread has used, in seconds.
+/// Returns this thread's CPU time in seconds.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9

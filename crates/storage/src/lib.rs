@@ -7,15 +7,15 @@
 //! never block writers and are never blocked by them. `docs/format.md` describes every byte on
 //! disk.
 //!
-//! Modules: `disk` (files, names, free space), `log` (encoding of transactions, group commit),
-//! `segment` (columns on disk), `table` (one table within a snapshot), `mutation` (the changes of a
-//! transaction, and their preparation), `compaction` (checkpoints and other work in parallel to
+//! Modules: `disk` (files, names, free space), `log` (transaction encoding, group commit),
+//! `segment` (columns on disk), `table` (one table within a snapshot), `mutation` (the changes in a
+//! transaction, and their preparation), `compaction` (checkpoints and other work in parallel with
 //! transactions), `recovery` (opening, replay, damage, check, backup). `state` applies a
 //! transaction to a `snapshot`; `manifest` records a state on disk; `storage` connects all of
 //! these.
 //!
-//! This crate depends neither on SQL and `DataFusion` nor on an async runtime or the network. All
-//! file access goes through [`tidemark_vfs::Vfs`], so that the crash tests run exactly this code.
+//! This crate does not depend on SQL, `DataFusion`, an async runtime or the network. All file
+//! access goes through [`tidemark_vfs::Vfs`], so the crash tests run exactly this code.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

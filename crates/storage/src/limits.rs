@@ -22,7 +22,7 @@ pub(crate) fn check_columns(
     })
 }
 
-/// Refuses a column with a cell that is too long, or with an array of too many elements.
+/// Refuses a column that contains an overlong cell or an array with too many elements.
 pub(crate) fn check_cells(
     column: &ColumnSchema,
     cells: &ArrayRef,
@@ -57,7 +57,7 @@ fn max_array_len(cells: &ArrayRef) -> EngineResult<usize> {
     Ok(lengths.max().unwrap_or(0))
 }
 
-/// Returns the length of the longest string or BINARY value in bytes; 0 for other types.
+/// Returns the length in bytes of the longest string or BINARY value; 0 for other types.
 fn max_cell_bytes(cells: &ArrayRef) -> usize {
     let between = |offsets: &[i64]| offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
     match cells.data_type() {

@@ -162,7 +162,7 @@ impl Generations {
         out.u32(crc32c::crc32c(&out.bytes));
         write_new(vfs, &manifest(number), &out.bytes)?;
         // The manifest's name is durable before the pointer is written, and the pointer's content
-        // before it is renamed.
+        // is durable before the pointer is renamed.
         write_pointer(vfs, number)?;
         next.chain = parent.map(|parent| parent.chain.clone()).unwrap_or_default();
         next.chain.push(number);
@@ -174,7 +174,7 @@ impl Generations {
     }
 
     /// Makes the next manifest current. After an error, it is unknown which manifest is current.
-    /// Returns the numbers of manifests that no generation needs any longer.
+    /// Returns the numbers of manifests that are no longer needed by any generation.
     pub(crate) fn switch(&mut self, vfs: &dyn Vfs, next: NextManifest) -> EngineResult<Vec<u64>> {
         use_pointer(vfs)?;
         let NextManifest { manifested: next, keeps_previous: keeps } = next;
@@ -225,7 +225,7 @@ pub(crate) struct NextManifest {
     keeps_previous: bool,
 }
 
-/// The generations found at start.
+/// The generations found at startup.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) generations: Generations,
@@ -326,7 +326,7 @@ pub(crate) fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
         let text = std::str::from_utf8(&bytes).ok()?;
         let (name, crc) = text.strip_suffix('\n')?.split_once(' ')?;
         let number: u64 = name.strip_prefix("manifest.")?.parse().ok()?;
-        // Compares the checksum as a string and not as a number, so that every bit counts.
+        // Compares the checksum as a string rather than a number, so that every bit counts.
         let expected = format!("{:08x}", crc32c::crc32c(name.as_bytes()));
         (expected == crc && number > 0).then_some(number)
     };

@@ -1,5 +1,5 @@
-//! Memory of committed rows that are not in a segment yet. Writes are slowed as this memory runs
-//! low and refused when it runs out, until a checkpoint has written the rows. A monitor of the
+//! Memory used by committed rows that are not yet in a segment. Writes are slowed as this memory
+//! runs low and refused when it runs out, until a checkpoint has written the rows. A monitor of the
 //! whole process may also slow or refuse writes.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -30,7 +30,7 @@ pub enum Pressure {
 /// Memory in use, and its limit.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Log bytes that no checkpoint has written to segments. The rows in memory have about the same
+    /// Log bytes that no checkpoint has written to segments. The rows in memory are about the same
     /// size.
     unwritten: AtomicU64,
     /// Writes are slowed above half of this limit and refused above it.

@@ -16,10 +16,10 @@ pub enum CommitMode {
     NoSync,
 }
 
-/// When the content of segments is verified.
+/// When segment contents are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verify {
-    /// All segments are read at start and verified against their checksums.
+    /// All segments are read at startup and verified against their checksums.
     Open,
     /// A column of a segment is verified when it is first read.
     #[default]
@@ -54,7 +54,7 @@ pub enum PlantedFault {
     TrustFailedSync,
     /// After a failed write or sync, the log continues in the same file and syncs it again.
     ReuseFailedLog,
-    /// A bulk segment whose sync failed is synced again, not written to another file.
+    /// A bulk segment whose sync failed is synced again instead of being written to another file.
     ResyncSegment,
     /// Replay ignores that a newer file voids the tail of an older one.
     IgnoreVoid,
@@ -76,7 +76,7 @@ pub enum PlantedFault {
     ForgetFileNumbers,
 }
 
-/// Options of [`Storage::open`](crate::Storage::open).
+/// Options for [`Storage::open`](crate::Storage::open).
 #[derive(Debug, Clone)]
 pub struct StorageOptions {
     /// Durability of an acknowledged commit.
@@ -84,9 +84,9 @@ pub struct StorageOptions {
     /// Size of a log file in bytes.
     pub log_file_bytes: u64,
     /// Bytes of zeros written ahead of the log in `sync` mode. Syncing an already written block
-    /// costs one disk write; growing a file costs a journal commit in addition.
+    /// costs one disk write; growing a file also costs a journal commit.
     pub log_prewrite_bytes: u64,
-    /// Log bytes after which a checkpoint starts.
+    /// Number of log bytes after which a checkpoint starts.
     pub checkpoint_log_bytes: u64,
     /// Milliseconds after which a checkpoint starts if anything was committed.
     pub checkpoint_interval_ms: u64,
@@ -99,7 +99,7 @@ pub struct StorageOptions {
     /// previous one and its log, which remain on disk until the next checkpoint. With 1, they are
     /// not retained.
     pub keep_generations: u32,
-    /// When the content of segments is verified.
+    /// When segment contents are verified.
     pub verify: Verify,
     /// Free bytes on the disk below which nothing is written; `None` selects 5 % of the disk or 1
     /// GiB, whichever is less. Writes resume above 1.4 times this value.
@@ -110,7 +110,7 @@ pub struct StorageOptions {
     pub run_rows: usize,
     /// Maximum number of rows per segment.
     pub segment_rows: usize,
-    /// Maximum memory of a bulk write, in bytes, before it writes segments.
+    /// Maximum memory that a bulk write uses before it writes segments, in bytes.
     pub bulk_memory_bytes: usize,
     /// Maximum number of tables.
     pub max_tables: usize,
@@ -118,16 +118,17 @@ pub struct StorageOptions {
     pub max_partitions: usize,
     /// Maximum number of columns per table.
     pub max_columns: usize,
-    /// Maximum bytes of a string or BINARY value.
+    /// Maximum size of a string or BINARY value, in bytes.
     pub max_cell_bytes: usize,
     /// Maximum number of elements in an array cell. No statement creates arrays with more than
     /// [`tidemark_types::double_array::MAX_ARRAY_ELEMENTS`] elements.
     pub max_array_elements: usize,
-    /// Maximum bytes of rows that are only in memory and in the log. Above half this limit, writes
-    /// are slowed. Above the limit, they are refused until a checkpoint has written the rows.
+    /// Maximum size in bytes of rows that are only in memory and in the log. Above half this limit,
+    /// writes are slowed. Above the limit, they are refused until a checkpoint has written the
+    /// rows.
     pub unwritten_limit_bytes: u64,
-    /// Maximum bytes of rows from the latest commits to followed tables that are kept in memory.
-    /// Changes from these commits are reported one commit at a time.
+    /// Maximum size in bytes of rows from the latest commits to followed tables that are kept in
+    /// memory. Changes from these commits are reported one commit at a time.
     pub recent_changes_bytes: usize,
     /// Whether a background thread flushes and checkpoints. The crash tests do both themselves, so
     /// that they are reproducible.

@@ -15,7 +15,7 @@ use crate::table::sharded::ShardedMap;
 type OneKind = BTreeMap<String, Arc<[u8]>>;
 type Records = BTreeMap<String, Arc<OneKind>>;
 
-/// Version of the records of a kind. Two versions are equal if all their records are the same.
+/// Version of all records of one kind. Two versions are equal if all their records are the same.
 #[derive(Debug, Clone)]
 pub struct RecordsVersion(Option<Arc<OneKind>>);
 
@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub(crate) epoch: u64,
     /// Last transaction in the snapshot.
     pub(crate) lsn: u64,
-    /// Lower bound of the next table's identifier.
+    /// Lower bound for the next table's identifier.
     pub(crate) next_table: TableId,
     pub(crate) tables: ShardedMap<TableId, Arc<TableSnapshot>>,
     pub(crate) names: ShardedMap<String, TableId>,
@@ -162,7 +162,7 @@ pub(crate) fn now_micros() -> i64 {
 }
 
 impl Pins {
-    /// Records that another snapshot replaces this one as the newest.
+    /// Records that `old` is no longer the newest snapshot.
     pub(crate) fn superseded(&self, old: &Arc<Snapshot>) {
         let mut known = self.0.lock();
         let superseded_micros = now_micros();
@@ -179,7 +179,7 @@ impl Pins {
     }
 }
 
-/// Bytes of the files that `old` reads and `new` does not.
+/// Bytes of the files that `old` reads but `new` does not.
 fn retained_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
     let mut bytes = 0;
     for table in old.tables() {
@@ -209,13 +209,13 @@ fn files(table: &TableSnapshot) -> Vec<(String, u64)> {
 
 impl Snapshot {
     /// Returns the snapshots that readers hold, oldest first. The caller counts as a reader of this
-    /// one.
+    /// snapshot.
     pub fn pinned(self: &Arc<Self>) -> Vec<PinnedSnapshot> {
         let known = self.pins.0.lock();
         let older = known.pins.iter().filter_map(|pin| {
             let snapshot = pin.snapshot.upgrade()?;
-            // One reference belongs to this function. If it is the only one, the snapshot was
-            // dropped meanwhile.
+            // One reference belongs to this function. If it is the only one, the snapshot has been
+            // dropped in the meantime.
             let readers = Arc::strong_count(&snapshot) - 1;
             let (epoch, lsn) = (snapshot.epoch(), snapshot.lsn());
             (readers > 0).then(|| PinnedSnapshot {

@@ -528,7 +528,7 @@ fn a_write_lock_blocks_writers_but_not_readers() {
 }
 
 #[test]
-fn errors_contain_the_name_of_a_missing_partition() {
+fn errors_name_the_missing_partition() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();

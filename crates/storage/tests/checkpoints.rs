@@ -134,7 +134,7 @@ fn rows_in_time_order_are_written_once() {
 }
 
 #[test]
-fn a_start_finds_no_unreferenced_files() {
+fn startup_finds_no_unreferenced_files() {
     for keep_generations in [1, 2] {
         let options = StorageOptions { keep_generations, segment_rows: 8, ..options() };
         let disk = SimVfs::new(1);

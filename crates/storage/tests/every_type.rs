@@ -195,7 +195,7 @@ fn floors(storage: &Arc<Storage>, parquet: bool) -> Vec<i64> {
 }
 
 #[test]
-fn values_of_every_type_survive_in_every_storage_format() {
+fn values_of_every_type_round_trip_in_every_storage_format() {
     let directory = TempDir::new().unwrap();
     let mut storage = open(&directory);
     let id = create(&storage).schema().id;

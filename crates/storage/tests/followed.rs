@@ -232,7 +232,7 @@ fn imported_rows_are_reported_until_their_segments_are_merged() {
 }
 
 #[test]
-fn rows_that_replace_others_are_reported_as_time_ranges() {
+fn rows_that_replace_existing_rows_are_reported_as_time_ranges() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", true);

@@ -218,7 +218,7 @@ fn unnamed(disk: &SimVfs, storage: &Storage) -> Vec<String> {
 }
 
 #[test]
-fn space_of_dropped_data_is_freed_without_another_write() {
+fn space_used_by_dropped_data_is_freed_without_another_write() {
     for way in Way::ALL {
         let disk = SimVfs::new(1);
         let storage = open(&disk, options());
@@ -272,7 +272,7 @@ fn space_of_dropped_data_is_freed_without_another_write() {
 }
 
 #[test]
-fn a_start_deletes_files_dropped_by_the_previous_process() {
+fn startup_deletes_files_dropped_by_the_previous_process() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, manual_checkpoints());
     let table = create(&storage, "t");

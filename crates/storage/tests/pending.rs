@@ -74,7 +74,7 @@ fn owned(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
 }
 
 #[test]
-fn a_preview_equals_the_later_commit_and_is_invisible_to_other_readers() {
+fn a_preview_matches_the_later_commit_and_is_invisible_to_other_readers() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     append(&storage, &[(1, "a", 1), (30, "b", 5)]);

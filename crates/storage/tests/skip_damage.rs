@@ -254,7 +254,7 @@ fn skipping_lost_transactions_makes_the_table_writable_again() {
 }
 
 #[test]
-fn segments_are_verified_at_start_on_first_read_or_never() {
+fn segments_are_verified_at_startup_on_first_read_or_never() {
     for (verify, found_at_start, wrong_is_read) in
         [(Verify::Open, true, false), (Verify::First, false, false), (Verify::Off, false, true)]
     {

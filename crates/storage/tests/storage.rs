@@ -333,7 +333,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
 }
 
 #[test]
-fn a_bulk_write_to_a_table_name_taken_meanwhile_is_refused() {
+fn a_bulk_write_is_refused_if_its_table_name_was_taken_meanwhile() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let mut bulk = storage.begin_bulk(BulkTarget::Create(trades("t", PartitionBy::Day))).unwrap();

@@ -32,9 +32,9 @@ fn write(directory: &std::path::Path, name: &str) {
 }
 
 #[test]
-fn truncation_of_a_mapped_file_is_noticed() {
+fn truncation_of_a_mapped_file_is_detected() {
     if !is_child() {
-        assert!(run_as_child("truncation_of_a_mapped_file_is_noticed").success());
+        assert!(run_as_child("truncation_of_a_mapped_file_is_detected").success());
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -57,7 +57,7 @@ fn recovered(statement: &BoundMaintenance) -> EngineResult<&TableSchema> {
     table.ok_or_else(|| EngineError::internal("RECOVER TABLE without a table"))
 }
 
-/// Returns an error that lists the data that RECOVER TABLE would discard, if any.
+/// Fails if RECOVER TABLE would discard data. The error lists that data.
 fn show_losses(table: &str, lost: &[LostData]) -> EngineResult<()> {
     if lost.is_empty() {
         return Ok(());

@@ -87,7 +87,8 @@ pub(crate) async fn apply(
             }
         }
         BoundStatement::Session { .. } | BoundStatement::Empty => Ok(0),
-        // Plans again, because the answers to the binder's questions refer to an older schema.
+        // The answers to the binder's questions refer to an older schema, so the statement is
+        // planned again.
         BoundStatement::Asking(_) => Err(EngineError::new(
             ErrorCode::Replan,
             "the schema changed since the statement was prepared",
@@ -280,7 +281,7 @@ async fn commit_view(
         all.push(Change::expect_untouched(&snapshot, base));
         match commit(database, all, token).await {
             Err(error) if error.code == ErrorCode::Replan => {
-                // A retry is useful only if the base changed.
+                // A retry helps only if the base changed.
                 let now = database.snapshot()?;
                 if now.touched_record(base) == snapshot.touched_record(base) {
                     return Err(error);
@@ -335,7 +336,7 @@ fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     changes.chain(replaces).chain(types).collect()
 }
 
-/// Converts the partitions to the other file format.
+/// Converts partitions to the requested file format.
 async fn convert(
     database: &Arc<Database>,
     format: BoundFormat,

@@ -47,8 +47,8 @@ pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
     }
 }
 
-/// Blocks the table's other writers. If a writer is active, waits for its end without occupying a
-/// worker.
+/// Blocks the table's other writers. If a writer is active, waits for it to finish without
+/// occupying a worker.
 pub(crate) async fn lock_writes(
     database: &Arc<Database>,
     table: TableId,
@@ -96,7 +96,7 @@ struct Rewrite<'a> {
     plan: &'a LogicalPlan,
     base: Arc<TableSnapshot>,
     columns: Vec<usize>,
-    /// Number of RETURNING columns, which follow the columns of the new cells.
+    /// Number of RETURNING columns, which follow the new-cell columns.
     returned: usize,
     /// The new table definition, if a column is converted.
     replace: Option<TableSchema>,
@@ -134,7 +134,7 @@ async fn delete(
     let BoundDelete { table: base, plan, returning, .. } = delete;
     let Some(plan) = plan else {
         let (rows, table) = (base.row_count()?, base.schema().id);
-        // Views apply the deletions of a DELETE, but ignore a TRUNCATE.
+        // Views apply deletions made by DELETE but ignore TRUNCATE.
         let is_watched = database.snapshot()?.touched(table).is_some();
         let ranges = vec![TimeRange { lo: i64::MIN, hi: i64::MAX }];
         let all = Change::Clear { table, ranges };
@@ -151,7 +151,7 @@ async fn delete(
     }
     let plan = physical_plan(database, &plan).await?;
     let pool: Arc<dyn MemoryPool> = Arc::clone(&query.memory) as _;
-    // Counts the memory of the row ids. The log stores the ids as ranges.
+    // Tracks the memory used by the row ids. The log stores the ids as ranges.
     let in_memory = MemoryConsumer::new("DELETE").register(&pool);
     let faults = tidemark_vfs::faults();
     let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
@@ -193,8 +193,8 @@ async fn commit(
 enum Found {
     /// All new cells.
     All(Vec<i64>, Vec<ArrayRef>),
-    /// The first new cells and the source of the remaining cells, because all of them together
-    /// exceed the memory limit.
+    /// The first new cells and the source of the remaining cells. Together they exceed the memory
+    /// limit.
     More(Vec<RecordBatch>, BatchSource),
 }
 
@@ -293,9 +293,9 @@ impl Rewrite<'_> {
         Ok(count)
     }
 
-    /// Streams the cells into new segments. At the end, either all of them become visible or none.
-    /// Returns the number of rows changed. Returns `None` without changing anything if the row ids
-    /// do not ascend.
+    /// Streams the cells into new segments. Either all of them become visible at the end, or none
+    /// do. Returns the number of rows changed. Returns `None` without changing anything if the row
+    /// ids do not ascend.
     async fn stream(
         &self,
         in_memory: Vec<RecordBatch>,
@@ -337,7 +337,7 @@ impl Rewrite<'_> {
     }
 }
 
-/// Whether the row ids of a batch ascend and are at least `last`; duplicates are allowed.
+/// Whether a batch's row ids ascend and are at least `last`; duplicates are allowed.
 fn ascends(batch: &RecordBatch, last: &mut i64) -> bool {
     let rows: &Int64Array = batch.column(0).as_primitive::<Int64Type>();
     let rows = rows.values();

@@ -9,7 +9,7 @@ use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Default time for which a table without feeds remains followed.
+/// Default time that a table without feeds remains followed.
 const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
 
 /// Shared state of all change feeds of an open database.
@@ -17,9 +17,9 @@ const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
 pub(crate) struct Followers {
     /// The last announced transaction.
     pub(crate) commits: watch::Sender<u64>,
-    /// Time at which each table was last followed.
+    /// When each table was last followed.
     last: Mutex<HashMap<TableId, Instant>>,
-    /// Time for which a table without feeds remains followed.
+    /// How long a table without feeds remains followed.
     pub(crate) retention: Duration,
 }
 

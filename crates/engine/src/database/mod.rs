@@ -47,14 +47,14 @@ pub struct Database {
     /// Memory used by all connections of the columnar protocol, in bytes.
     pub(crate) columnar_bytes: Arc<AtomicU64>,
     pub(crate) queries: Arc<QueryCache>,
-    /// Kinds of background jobs that a single loop starts.
+    /// Kinds of background jobs, all started by a single loop.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
     /// Views that can answer queries on their base tables; `None` if this feature is disabled.
     pub(crate) answering: Option<Arc<AnsweringViews>>,
     /// Shared state of change feeds.
     pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
-    /// Maximum length of an imported line in bytes.
+    /// Maximum length of an imported line, in bytes.
     pub(crate) max_line_bytes: usize,
     pub(crate) settings: RwLock<Arc<Vec<Setting>>>,
     pub(crate) table_defaults: TableDefaults,
@@ -87,8 +87,8 @@ impl Database {
         self.registry.cancel(id, of)
     }
 
-    /// Returns counters and gauges by name, the damaged tables, and the running queries in order of
-    /// their start.
+    /// Returns counters and gauges by name, the damaged tables, and the running queries ordered by
+    /// start time.
     pub fn observe(&self) -> Observed {
         let damages = self.storage.snapshot().damages();
         let numbers = self.metrics.to_json(&Gauges {
@@ -138,8 +138,8 @@ impl Database {
         Ok(receipt.epoch)
     }
 
-    /// Rejects new work, stops running work, writes a checkpoint and releases the root. `within`
-    /// limits the time approximately. Blocks.
+    /// Rejects new work, stops running work, writes a checkpoint and releases the root. `within` is
+    /// an approximate time limit. Blocks.
     ///
     /// Succeeds if all acknowledged commits are as durable as promised, with or without a
     /// checkpoint. A checkpoint that would take too long is abandoned, because the log already
@@ -153,8 +153,8 @@ impl Database {
         self.registry.cancel_all();
         self.workers.stop(within / 2);
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
-        // Queries that did not end in time no longer read their files, so these are removed as
-        // well.
+        // Queries that did not end within the time limit no longer read their spill files, so these
+        // files are removed as well.
         if let Err(error) = clear(&self.spill_root) {
             log::write(
                 Level::Warn,
@@ -285,7 +285,7 @@ pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
         .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
 }
 
-/// Removes all contents of a directory.
+/// Removes a directory's contents.
 fn clear(directory: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;

@@ -20,7 +20,7 @@ use crate::runtime::work::Work;
 /// Size in bytes at which a chunk is closed. Chunks of 256 KiB to 1 MiB cross the border fastest.
 const CHUNK_BYTES: usize = 512 * 1024;
 
-/// Number of rows encoded between two checks of the chunk's size.
+/// Number of rows encoded between checks of the chunk size.
 const ROWS_PER_STEP: usize = 8 * 1024;
 
 /// Encoded rows.
@@ -46,7 +46,7 @@ pub(crate) struct Cursor {
     /// Whether each chunk contains exactly one batch. Required for Arrow, whose arenas cannot be
     /// split.
     one_batch_per_chunk: bool,
-    /// The rows of the current batch that are not encoded yet.
+    /// The rows of the current batch that are not yet encoded.
     pending: Option<RecordBatch>,
     /// Present if only the last rows are requested. Consumed at the end of the source.
     last: Option<LastRows>,
@@ -81,7 +81,7 @@ impl Cursor {
         self.running.registration.token.clone()
     }
 
-    /// Returns the state that the query's tasks share.
+    /// Returns the state shared by the query's tasks.
     pub(crate) fn work(&self) -> Arc<Work> {
         Arc::clone(&self.running.registration.work)
     }
@@ -181,14 +181,12 @@ impl Cursor {
     }
 }
 
-/// Returns how many leading rows, with their strings, fit in one chunk. At least one row is
-/// returned.
+/// Returns how many leading rows, including their strings, fit in one chunk; at least 1.
 fn rows_within(batch: &RecordBatch, max: usize) -> usize {
     rows_of_bytes(&batch.slice(0, max), CHUNK_BYTES)
 }
 
-/// Returns the bytes to reserve for rows with large strings. The factor allows for the growth of
-/// the buffer.
+/// Returns the bytes to reserve for rows with large strings. The factor allows for buffer growth.
 fn written_bytes(batch: &RecordBatch) -> usize {
     match cell_bytes(batch) {
         bytes if bytes <= CHUNK_BYTES => 0,

@@ -137,8 +137,9 @@ async fn drop_when_stopped(token: CancelToken, cursor: Paused) {
     *cursor.lock().await = None;
 }
 
-/// Produces chunks until the end, a cancellation, or the loss of the reader. The cursor is dropped
-/// before an error is sent, so a reader that never reads again cannot keep the query running.
+/// Produces chunks until the rows end, the query is cancelled, or the reader disappears. The cursor
+/// is dropped before an error is sent, so a reader that never reads again cannot keep the query
+/// running.
 async fn pump(
     mut cursor: Cursor,
     sender: mpsc::Sender<EngineResult<Chunk>>,

@@ -40,7 +40,7 @@ use actions::{Actors, action_function};
 use tidemark_operators::from_datafusion;
 use tidemark_optimizer::PlanSession;
 
-/// Interval at which a binding that is waiting for rows checks whether the statement was stopped.
+/// How often a binding that is waiting for rows checks whether the statement was stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Row sources that the engine provides to the binder in addition to the tables.
@@ -169,7 +169,8 @@ impl ExternalSources for EngineSources {
             return Err(EngineError::new(ErrorCode::InvalidValue, problem));
         }
         let reads_all = option("sample_size").is_some_and(|size| size == "-1");
-        // Reading may take long, so the worker hands its other tasks to another thread first.
+        // Reading may take a long time, so the worker first hands its other tasks to another
+        // thread.
         let table = tokio::task::block_in_place(|| {
             self.texts.open(files, &known.files, reads_all, self.max_line_bytes)
         })?;
@@ -226,8 +227,8 @@ impl ExternalSources for EngineSources {
             let planned = self.session.physical_plan(plan);
             let plan = Deep(Box::pin(planned)).await.map_err(from_datafusion)?;
             let mut values = Vec::new();
-            // Reads the partitions one after another, as for results, because the order of rows may
-            // matter.
+            // Reads the partitions one after another, as when returning results, because the order
+            // of rows may matter.
             for partition in 0..plan.output_partitioning().partition_count() {
                 let batches = plan.execute(partition, self.session.task_ctx());
                 let mut batches = batches.map_err(from_datafusion)?;
@@ -249,7 +250,7 @@ impl ExternalSources for EngineSources {
                 stopped = until_stopped() => Err(stopped),
             }
         };
-        // The binder blocks a worker, so the worker hands its other tasks to another thread first.
+        // The binder blocks a worker, so the worker first hands its other tasks to another thread.
         tokio::task::block_in_place(|| self.handle.block_on(waited_for(work)))
     }
 }

@@ -82,8 +82,8 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// Returns the tables in which a running change blocks other writers. Other tables never block,
-    /// because there is no pool of writers.
+    /// Returns the tables on which a running change is blocking other writers. Other tables never
+    /// block, because there is no writer pool.
     pub(crate) fn writer_pool(&self) -> EngineResult<ExternalTable> {
         let snapshot = self.storage.snapshot();
         let locked = self.storage.write_locked_tables();

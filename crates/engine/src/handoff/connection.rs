@@ -13,7 +13,7 @@ use crate::statement::{ExecuteReply, Statement};
 
 /// The state that a handoff returns when it ends.
 pub struct HandoffResult {
-    /// Bytes received from the client but not answered yet.
+    /// Bytes received from the client but not yet answered.
     pub bytes: Vec<u8>,
     /// Bytes that must be sent to the client before any others.
     pub unsent: Vec<u8>,

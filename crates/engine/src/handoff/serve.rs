@@ -16,22 +16,25 @@ use super::connection::{Handoff, HandoffResult};
 use super::terms::Terms;
 use crate::statement::ExecuteReply;
 
-/// Maximum duration of a handoff, and of each wait for a request or for writing a response.
+/// Maximum duration of a handoff. Also the time limit for each wait for a request and for writing a
+/// response.
 const HANDOFF_TIME: Duration = Duration::from_secs(1);
 /// Number of bytes per read.
 const READ_BYTES: usize = 16 * 1024;
 /// Size in bytes at which pending output is written before the next execution.
 const MAX_OUTPUT: usize = 64 * 1024;
-/// Maximum number of executions in one handoff, because their durations are retained until it ends.
+/// Maximum number of executions in one handoff. Limited because their durations are retained until
+/// the handoff ends.
 const MAX_EXECUTIONS: usize = 64 * 1024;
-/// Number of executions after which the thread serves other clients. A limit on their total
-/// duration in microseconds follows.
+/// Number of executions after which the thread serves other clients. The next constant limits their
+/// total duration, in microseconds.
 const MAX_EXECUTIONS_BEFORE_YIELD: usize = 32;
 const MAX_MICROS_BEFORE_YIELD: u64 = 5_000;
 
 /// The reason a handoff ends.
 pub(super) enum End {
-    /// The client sent a different request or none in time, or the handoff was revoked.
+    /// The client sent a different request or no request within the time limit, or the handoff was
+    /// revoked.
     Returned,
     Failed(EngineError),
     More(ExecuteReply),
@@ -61,7 +64,7 @@ pub(super) async fn serve(handoff: &Handoff) -> HandoffResult {
         micros: Vec::new(),
     };
     let end = served.answer().await;
-    // The connection's owner writes any output that cannot be written in time.
+    // The connection's owner writes any output that cannot be written within the time limit.
     let _ = served.flush().await;
     let Served { mut input, read, output, last, micros, .. } = served;
     input.drain(..read);
@@ -218,7 +221,7 @@ impl Served<'_> {
         count > 0
     }
 
-    /// Writes the output; returns false if it cannot be written in time.
+    /// Writes the output; returns false if it cannot be written within the time limit.
     async fn flush(&mut self) -> bool {
         let since = Instant::now();
         let (stream, control) = (self.stream, &self.handoff.control);

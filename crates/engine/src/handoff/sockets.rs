@@ -205,7 +205,7 @@ impl Connections {
             Err(payload) => Err(guard::panicked("handoff", &*payload)),
         };
         if let Some(Task { stream, done, work, .. }) = self.tasks.remove(&token) {
-            // Required because closing a duplicated descriptor does not end the polling of its
+            // Required because closing a duplicated descriptor does not stop the polling of its
             // socket.
             let _ = forget(self.poll.registry(), &stream);
             drop((work, stream));

@@ -20,7 +20,7 @@ use crate::runtime::guard;
 /// Maximum number of bytes queued for the reader.
 const QUEUE_BYTES: usize = 4 << 20;
 
-/// Destination of the rows of a COPY.
+/// Destination of a COPY's rows.
 pub struct CopyTarget {
     /// An INSERT in which every value is a parameter.
     pub(crate) insert: BoundInsert,
@@ -34,7 +34,7 @@ pub(crate) struct CopyAppender {
     sink: Arc<RowSink>,
 }
 
-/// Converts the data to rows of the table.
+/// Converts the data into table rows.
 struct CopyRows {
     reader: CopyReader,
     insert: BoundInsert,
@@ -131,7 +131,7 @@ fn template(insert: &BoundInsert) -> EngineResult<&InsertTemplate> {
     }
 }
 
-/// Whether a single row causes the error, so that the row can be located.
+/// Whether the error is caused by a single row, which can then be located.
 fn is_of_a_row(code: ErrorCode) -> bool {
     use ErrorCode::{InvalidBinary, InvalidEncoding, InvalidValue, ResourceLimit, TypeMismatch};
     matches!(code, InvalidBinary | InvalidEncoding | InvalidValue | ResourceLimit | TypeMismatch)

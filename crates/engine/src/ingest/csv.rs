@@ -46,7 +46,7 @@ pub(crate) struct CsvAppender {
     sink: Arc<RowSink>,
 }
 
-/// Converts CSV inputs to rows of the table.
+/// Converts CSV inputs into table rows.
 struct CsvRows {
     reader: CsvReader,
     defaults: Defaults,

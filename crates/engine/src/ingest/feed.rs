@@ -153,7 +153,7 @@ impl<R: Reader> Shared<R> {
         }
     }
 
-    /// Records a failure, unless another was recorded before.
+    /// Records a failure, unless one has already been recorded.
     fn fail(&self, failure: R::Failure) {
         self.failure.lock().get_or_insert(failure);
         self.end();

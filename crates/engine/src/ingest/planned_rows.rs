@@ -398,7 +398,7 @@ mod tests {
         writer.commit(&CancelToken::default()).unwrap();
     }
 
-    /// Number of files that the table has.
+    /// Number of files in the table.
     fn files(database: &Database) -> usize {
         let table = database.snapshot().unwrap().table("t").unwrap();
         table.partition_list().iter().map(|partition| partition.segments).sum()

@@ -1,4 +1,4 @@
-//! Writes the result of a query into a table.
+//! Writes a query's result to a table.
 
 use arrow::record_batch::RecordBatch;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
@@ -10,8 +10,8 @@ use crate::ingest::writer::{TableIndex, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// Writes all rows of a source. A small number of rows is buffered in memory; more rows are staged
-/// in files. `faults` is the number of mapped-file faults before the first read.
+/// Writes all rows of a source. A few rows are buffered in memory; larger numbers are staged in
+/// files. `faults` is the number of mapped-file faults before the first read.
 pub(crate) async fn write_all(
     mut writer: Writer,
     table: TableIndex,
@@ -30,7 +30,7 @@ pub(crate) async fn write_all(
     stage_all(writer, table, source, (token, faults)).await
 }
 
-/// Streams rows into segments. At the end, either all rows become visible and durable or none.
+/// Streams rows into segments. Either all rows become visible and durable at the end, or none do.
 /// Dropping the future also drops the writer, which discards all rows. `faults` is the number of
 /// mapped-file faults before the first read.
 pub(crate) async fn stage_all(

@@ -60,8 +60,8 @@ impl Transaction {
         Self { block: Mutex::new(Some(block)) }
     }
 
-    /// Adds either all rows of a statement or none. Fails if all blocks and queries together exceed
-    /// the memory limit.
+    /// Adds all of a statement's rows or none. Fails if all blocks and queries together exceed the
+    /// memory limit.
     pub(crate) fn add(&self, rows: Vec<PendingRows>) -> EngineResult<()> {
         let mut block = self.block.lock();
         let block = block.as_mut().ok_or_else(ended)?;

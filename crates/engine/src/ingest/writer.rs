@@ -1,9 +1,9 @@
 //! The only component that writes rows into tables: batches for one or more tables, together with
 //! new tables and columns, in one commit.
 //!
-//! A small number of rows for an existing table waits in memory and is written to the log. More
-//! rows are staged in segments, which a single log record adopts. Nothing is visible before the
-//! commit. Without a commit nothing remains.
+//! A few rows for an existing table are buffered in memory and written to the log. Larger numbers
+//! are staged in segments, which a single log record adopts. Nothing is visible before the commit.
+//! Without a commit, nothing is left behind.
 
 use std::sync::Arc;
 
@@ -133,8 +133,7 @@ impl Writer {
         self.rows
     }
 
-    /// Whether further rows of the table are written to files. In that case [`Self::push`] may
-    /// block.
+    /// Whether further rows for the table are written to files. If so, [`Self::push`] may block.
     pub fn is_staging(&self, TableIndex(table): TableIndex) -> bool {
         match &self.tables[table] {
             TableRows::Buffered(buffered) => {
@@ -311,7 +310,7 @@ mod tests {
 
     /// New tables, new columns, rows in the log and rows in files form a single commit.
     #[test]
-    fn new_tables_and_rows_of_several_tables_commit_together() {
+    fn new_tables_and_rows_for_several_tables_commit_together() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
         let mut writer = Writer::new(&database);

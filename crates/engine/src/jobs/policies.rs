@@ -2,8 +2,7 @@
 //! are removed by the storage's own thread, together with partitions expired by TTL.
 //!
 //! The job converts one partition at a time. After each partition it rests for as long as the
-//! conversion took, so that queries and writers get at least half of a core and of the disk
-//! bandwidth.
+//! conversion took, so queries and writers get at least half a core and half the disk bandwidth.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

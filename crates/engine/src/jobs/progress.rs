@@ -1,4 +1,5 @@
-//! Progress of one job: when it may start, how its last run ended, and how long it then waits.
+//! Progress of one job: when it may start, how its last run ended, and how long it waits
+//! afterwards.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +48,7 @@ impl JobProgress {
         self.pause_until = Some(Instant::now() + time);
     }
 
-    /// Adds a rest period to the accumulated ones. If their total is at most `credit`, the job may
+    /// Adds a rest period to the accumulated total. If the total is at most `credit`, the job may
     /// start immediately; otherwise it waits until only `credit` remains.
     pub(crate) fn add_pause(&mut self, rest: Duration, credit: Duration) {
         let now = Instant::now();

@@ -18,7 +18,7 @@ const IMPORT_DIRECTORY: &str = "import";
 const EXPORT_DIRECTORY: &str = "export";
 /// Directory for spilled rows, relative to the root.
 const SPILL_DIRECTORY: &str = "tmp";
-/// Limits for open files and memory maps below which the operator is warned.
+/// Open-file and memory-map limits below which the operator is warned.
 const FEW_FILES: u64 = 4_096;
 const FEW_MAPS: u64 = 65_530;
 

@@ -24,10 +24,10 @@ const QUEUE_WAIT_MS: u64 = 10_000;
 const QUEUE_LIMIT: usize = 256;
 /// By default, the memory pool divided by this number is the limit for one query.
 const QUERY_MEMORY_DIVISOR: u64 = 4;
-/// By default, process memory divided by this number is the limit for rows which exist only in
+/// By default, process memory divided by this number is the limit for rows that exist only in
 /// memory and the log.
 const UNWRITTEN_ROWS_DIVISOR: u64 = 8;
-/// Minimum value of the default number of concurrent queries.
+/// Lower bound for the default number of concurrent queries.
 const MIN_CONCURRENT_QUERIES: usize = 4;
 
 pub(super) fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {
@@ -71,8 +71,8 @@ fn verify(of: border::Verify) -> Verify {
     }
 }
 
-/// Creates the query memory pool. By default, it has half of the memory, and each query may use a
-/// quarter of the pool.
+/// Creates the query memory pool. By default, the pool is half of the memory, and each query may
+/// use a quarter of the pool.
 pub(super) fn query_memory(options: &OpenOptions, total: u64) -> Arc<SharedPool> {
     let pool = options.memory_limit_bytes.unwrap_or(total / 2);
     let query = options.query_memory_limit_bytes.unwrap_or(pool / QUERY_MEMORY_DIVISOR);
@@ -109,8 +109,8 @@ pub(super) fn live_settings(options: &OpenOptions) -> LiveSettings {
     }
 }
 
-/// Creates the refresher of views together with the database's counters, because the refresher
-/// updates some of them.
+/// Creates the view refresher together with the database's counters, some of which the refresher
+/// updates.
 pub(super) fn refresher(
     options: &OpenOptions,
     workers: usize,

@@ -37,8 +37,8 @@ pub(crate) struct CachedPlan {
     pub(crate) results: CachedResults,
 }
 
-/// Adapts a plan to different parameter values. Requires that all parameters occur in conditions of
-/// the query's WHERE.
+/// Adapts a plan to different parameter values. Requires all parameters to occur in the query's
+/// WHERE conditions.
 #[derive(Debug)]
 pub(crate) struct OtherValues {
     pub(crate) conditions: Conditions,

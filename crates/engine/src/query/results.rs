@@ -20,7 +20,7 @@ const MAX_VALUES: usize = 1024;
 const MAX_RESULT_BYTES: usize = 4 * 1024;
 /// Maximum size in bytes of all cached results of a database.
 const MAX_BYTES: usize = 16 << 20;
-/// Memory of a cache entry in bytes, in addition to its values and result.
+/// Memory used by a cache entry in bytes, excluding its values and result.
 const ENTRY_BYTES: usize = 256;
 
 /// Cache key of a result: the parameter values, the row selection and the encoding.
@@ -156,7 +156,7 @@ mod tests {
         }
         let CachedResult { bytes, rows, summary } = results.get(&result_key(b"s1", None)).unwrap();
         assert_eq!((bytes, rows, summary.rows_returned), (vec![7; 100], 1, 1));
-        // Neither different values nor another encoding of the same values are found.
+        // Neither different values nor the same values in a different encoding are found.
         assert!(results.get(&result_key(b"s2", None)).is_none());
         assert!(results.get(&result_key(b"s1", Some(1))).is_none());
         let binary = RowFormat::Pg { format_codes: vec![1], nanoseconds: false };
@@ -188,7 +188,7 @@ mod tests {
         }
         let used = all.0.load(Ordering::Relaxed);
         assert!(used > MAX_BYTES - 4_000 && used <= MAX_BYTES, "{used}");
-        // One more set of values than the limit for a query.
+        // One more set of values than the limit per query.
         put(&queries[0], b"more", 1);
         assert!(all.0.load(Ordering::Relaxed) < used - 1_000_000);
         drop(queries);

@@ -166,7 +166,7 @@ mod tests {
         Arc::new(Literal::new(ScalarValue::Utf8View(Some(text.to_owned()))))
     }
 
-    /// Builds the predicate `s = text` in the form that a filter has.
+    /// Builds the predicate `s = text` in the form used by a filter.
     fn named(name: &str) -> Arc<dyn PhysicalExpr> {
         let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let types = vec![symbol.clone(), DataType::Utf8View];

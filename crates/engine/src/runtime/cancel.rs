@@ -1,5 +1,5 @@
-//! Cancellation: each query has one token, which socket close, `CancelRequest`, CANCEL QUERY and
-//! timeouts share.
+//! Cancellation. Each query has one token, shared by socket close, `CancelRequest`, CANCEL QUERY
+//! and timeouts.
 //!
 //! A statement that has begun its commit cannot be stopped, because its reply must reflect the
 //! outcome.

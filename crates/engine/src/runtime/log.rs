@@ -94,7 +94,7 @@ pub fn wait_until_delivered(patience: Duration) -> bool {
     queue().wait_until_delivered(patience)
 }
 
-/// Returns the number of lines dropped because no reader took them in time.
+/// Returns the number of lines dropped because no reader took them before the queue was full.
 pub fn dropped_lines() -> u64 {
     queue().dropped.load(Ordering::Relaxed)
 }

@@ -32,11 +32,11 @@ pub(crate) struct Gauges {
     pub(crate) waiting_queries: usize,
     /// Bytes used by queries.
     pub(crate) query_memory_bytes: usize,
-    /// Maximum bytes that queries may use.
+    /// Maximum memory that queries may use, in bytes.
     pub(crate) query_memory_limit_bytes: usize,
     /// Size in bytes of the queries' temporary files.
     pub(crate) spilled_bytes: u64,
-    /// Resident memory of the process in bytes, excluding mapped files.
+    /// The process's resident memory in bytes, excluding mapped files.
     pub(crate) resident_bytes: u64,
     /// Size in bytes of rows that exist only in memory and the log.
     pub(crate) unwritten_bytes: u64,

@@ -19,10 +19,10 @@ use datafusion::execution::memory_pool::{
 use parking_lot::Mutex;
 use tidemark_operators::MEMORY;
 
-/// A query's memory limit divided by this number is the reserve that spilling operators leave to
+/// A query's memory limit divided by this number is the reserve that spilling operators leave for
 /// the other operators.
 const FREE_MEMORY_DIVISOR: usize = 8;
-/// The pool's size divided by this number is the memory that the queries of one user leave to other
+/// The pool's size divided by this number is the memory that one user's queries leave for other
 /// users.
 const OTHER_USERS_DIVISOR: usize = 4;
 
@@ -32,7 +32,7 @@ pub(crate) struct SharedPool {
     limit: usize,
     query_limit: usize,
     used: AtomicUsize,
-    /// Memory use in bytes per user, as long as the user has queries.
+    /// Memory use in bytes of each user who has queries.
     users: Mutex<HashMap<String, Weak<AtomicUsize>>>,
 }
 

@@ -71,7 +71,7 @@ pub struct Registration {
     pub(crate) deadline: Deadline,
     /// The query's memory pool.
     pub(crate) memory: Arc<QueryPool>,
-    /// State that the query's tasks share.
+    /// State shared by the query's tasks.
     pub(crate) work: Arc<Work>,
     /// The snapshot that the query reads. Held while the query runs, so that `snapshots()` lists
     /// it.

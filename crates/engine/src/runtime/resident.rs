@@ -16,9 +16,8 @@ use tokio::runtime::Handle;
 use crate::runtime::log;
 use crate::runtime::registry::QueryRegistry;
 
-/// Interval between measurements: the normal one, and the one for high memory use. Memory that a
-/// thread has freed but retains counts as free until the next measurement, so other threads may get
-/// it.
+/// Interval between measurements, normally and when memory use is high. Memory that a thread has
+/// freed but retains counts as free until the next measurement, so other threads may get it.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
 /// Minimum interval between log lines about the same memory level.
@@ -103,7 +102,7 @@ impl ResidentGuard {
         level
     }
 
-    /// Returns the error for work that may not start at present.
+    /// Returns the error for work that must not start now.
     pub(crate) fn refusal(&self) -> EngineError {
         let (resident, limit) = (self.resident() >> 20, self.limit >> 20);
         let message = format!("memory is low: the server holds {resident} of {limit} MiB");
@@ -202,13 +201,13 @@ async fn watch(guard: Arc<ResidentGuard>, registry: Weak<QueryRegistry>, storage
     }
 }
 
-/// Returns the resident memory of the process in bytes, without mapped files.
+/// Returns the process's resident memory in bytes, excluding mapped files.
 pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     Some(kib_after(&status, "RssAnon:")? + kib_after(&status, "RssShmem:").unwrap_or(0))
 }
 
-/// Returns the resident memory of the process in bytes, including mapped files.
+/// Returns the process's resident memory in bytes, including mapped files.
 pub(crate) fn process_bytes() -> Option<u64> {
     kib_after(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn retained_memory_is_released_once_it_has_grown() {
+    fn retained_memory_is_released_after_it_has_grown() {
         let mut retained = RetainedMemory::new(800);
         assert!(!retained.is_too_much(99));
         assert!(retained.is_too_much(100));

@@ -1,5 +1,5 @@
-//! Spill files of a query. Between two checks for cancellation an operator may write megabytes, so
-//! each write also checks whether the query is still running.
+//! A query's spill files. An operator may write megabytes between two cancellation checks, so each
+//! write also checks whether the query is still running.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::runtime::cancel::{CancelToken, Deadline};
 use crate::runtime::pool::SharedPool;
 use tidemark_operators::from_datafusion;
 
-/// Creates the environment that all queries share: memory pool and spill directory, without object
+/// Creates the environment shared by all queries: memory pool and spill directory, without object
 /// stores. Files are not read through object stores, and the default registry would link
 /// `DataFusion`'s stores into the addon.
 pub(crate) fn runtime_environment(

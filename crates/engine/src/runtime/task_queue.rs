@@ -159,8 +159,9 @@ pub(crate) struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Ends the time slice of a task that has more work. The task joins the queue here, because
-    /// until the runtime polls it again, every other task could run for a time slice.
+    /// Ends the time slice of a task that has more work. The task joins the queue here rather than
+    /// when the runtime next polls it, because by then every other task could have run for a time
+    /// slice.
     pub(crate) fn line_up(self, context: &Context<'_>) {
         let mut state = self.task.queue.state.lock();
         let ticket = state.line_up(&self.task.user, context.waker().clone());

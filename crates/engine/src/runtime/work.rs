@@ -1,6 +1,5 @@
 //! Work on behalf of a query, which a worker polls or a separate thread runs. A thread's
-//! allocations are charged to the query for which it works. Heavy work is scheduled fairly among
-//! users.
+//! allocations are charged to the query it works for. Heavy work is scheduled fairly among users.
 //!
 //! Tasks spawned by a plan are attributed to its query automatically, through a tracing hook in
 //! `DataFusion`.
@@ -23,7 +22,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Work>>> = const { RefCell::new(None) };
 }
 
-/// State that all tasks of a query share.
+/// State shared by all tasks of a query.
 pub(crate) struct Work {
     pub(crate) account: Arc<Account>,
     task_queue: Arc<TaskQueue>,
@@ -76,8 +75,8 @@ struct Doing {
     before: Option<Arc<Work>>,
 }
 
-/// Returns memory that this thread freed for large queries which have since ended. Called before
-/// the thread works for another query and before it parks.
+/// Returns memory that this thread freed for large queries that have since ended. Called before the
+/// thread works for another query and before it parks.
 pub(crate) fn release_freed_memory() {
     if account::must_release() {
         tidemark_vfs::release_memory();

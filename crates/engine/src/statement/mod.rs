@@ -47,7 +47,7 @@ pub(crate) type Parameters = Vec<ParameterValue<'static>>;
 /// Decoded parameter values of one execution.
 struct Values {
     parameters: Parameters,
-    /// The encoded values if a result may be cached for them.
+    /// The encoded values, if a result may be cached for them.
     bytes: Option<Vec<u8>>,
 }
 
@@ -144,7 +144,8 @@ pub struct ExecuteReply {
 }
 
 impl Statement {
-    /// Binds a statement. `tree` is the JSON of a [`Tree`], `context` of a [`StatementContext`].
+    /// Binds a statement. `tree` is the JSON of a [`Tree`], and `context` is the JSON of a
+    /// [`StatementContext`].
     pub fn prepare(
         database: &Arc<Database>,
         tree: &[u8],
@@ -219,8 +220,8 @@ impl Statement {
         (version(snapshot, &schema.name) == Some((schema.id, schema.version))).then_some(insert)
     }
 
-    /// Returns the newest epoch if preparing the statement again would certainly give the same
-    /// description. This requires that the description depends only on tables and that these are
+    /// Returns the newest epoch if preparing the statement again would certainly yield the same
+    /// description. This is the case if the description depends only on tables, and these are
     /// unchanged.
     pub fn current_epoch(&self) -> Option<u64> {
         let snapshot = self.database.check_open().and_then(|()| self.database.snapshot()).ok()?;

@@ -39,7 +39,7 @@ use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 /// Maximum number of attempts to find the rows if other commits intervene.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Rows per encoded batch of a RETURNING result.
+/// Number of rows per encoded batch of a RETURNING result.
 const ROWS_OF_ANSWER: usize = 8 * 1024;
 
 /// Maximum number of rows that a small statement reads. Reading and encoding this many rows takes
@@ -131,8 +131,8 @@ impl Statement {
         }
     }
 
-    /// Whether caching the plan's results is worth the memory. It is not for a query without
-    /// parameters that spends its time on execution rather than on setup.
+    /// Whether caching the plan's results is worth the memory. It is not worthwhile for a query
+    /// without parameters that spends its time on execution rather than on setup.
     fn caches_results(&self, plan: &CachedPlan) -> bool {
         let is_small = || plan.constant_in().is_some() || self.was_small.load(Ordering::Relaxed);
         plan.values.is_some() || is_small()
@@ -293,7 +293,7 @@ impl Statement {
     }
 
     /// Moves the execution to a runtime task if the statement was polled on the caller's thread as
-    /// a small one, but its plan is not small.
+    /// a small statement but its plan is not small.
     async fn yield_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         // The last execution time is a better estimate than the maximum number of rows that might

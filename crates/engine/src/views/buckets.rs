@@ -68,13 +68,13 @@ impl Refresh<'_> {
         }
     }
 
-    /// Whether the refresh also has nothing to record, such as the completion of a request.
+    /// Whether there is nothing to record either, such as the completion of a request.
     fn is_nothing(&self, what: &Due) -> bool {
         let leaves_out = self.view.period.is_some();
         *what == Due::Changed && self.state.request.is_none() && (self.is_shown() || leaves_out)
     }
 
-    /// Returns the complete buckets to compute, in ascending order and disjoint; `None` if they are
+    /// Returns the complete buckets to compute, disjoint and in ascending order; `None` if they are
     /// unknown.
     fn ranges(
         &self,

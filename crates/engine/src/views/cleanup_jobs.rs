@@ -1,4 +1,4 @@
-//! Jobs that remove the rows which EXPIRE ROWS hides permanently.
+//! Jobs that remove rows permanently hidden by EXPIRE ROWS.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Cleanup {
 #[derive(Debug, Default)]
 pub(super) struct CleanupJob {
     pub(super) progress: JobProgress,
-    /// The policy as it was last recorded.
+    /// The last recorded policy.
     policy: Option<ExpirePolicy>,
 }
 

@@ -33,7 +33,7 @@ pub(super) enum Done {
     Again,
 }
 
-/// Returns the end of the last complete period. A change of this end makes a refresh due.
+/// Returns the end of the last complete period. A refresh is due whenever this end changes.
 pub(super) fn clock(view: &IncrementalView) -> i64 {
     match &view.period {
         None => 0,

@@ -1,10 +1,10 @@
 //! Selects the rows of a live view that must be computed because they changed.
 //!
-//! A row that is added, removed or changed in the base affects later rows of the view up to a
-//! certain reach ([`tidemark_planner::LiveReach`]). All affected rows are recomputed and replaced,
-//! so late rows, changes and deletions need no special rules. For rows appended at the end, the
-//! window functions resume from their state after the last row, which stays in memory between
-//! refreshes. For late rows, they resume from an earlier state.
+//! A row that is added, removed or changed in the base affects later view rows within a certain
+//! distance ([`tidemark_planner::LiveReach`]). All affected rows are recomputed and replaced, so
+//! late rows, changes and deletions need no special rules. For rows appended at the end, the window
+//! functions resume from their state after the last row, which stays in memory between refreshes.
+//! For late rows, they resume from an earlier state.
 
 use tidemark_catalog::{IncrementalState, IncrementalView, LiveView};
 use tidemark_operators::WindowCache;
@@ -16,7 +16,7 @@ use super::due::Done;
 use super::live_state::WindowState;
 use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
-/// Maximum number of time ranges that the base retired and that contain rows again.
+/// Maximum number of time ranges retired by the base that contain rows again.
 const MAX_REVIVED: usize = 1_024;
 
 type LiveViewRows = IncrementalRows<LiveReach>;
@@ -160,8 +160,8 @@ impl Refresh<'_> {
         Work { read, shown, cleared, ..work }
     }
 
-    /// Restricts the changed ranges to the time bounds of base and view, and to timestamps at or
-    /// after `bound`.
+    /// Restricts the changed ranges to the time bounds of the base and the view, and to timestamps
+    /// at or after `bound`.
     fn within_data(&self, rows: &LiveViewRows, changed: Vec<Span>, bound: i64) -> Vec<Span> {
         let table = self.snapshot.table_by_id(self.view.table);
         let shown = table.and_then(|table| table.time_bounds());
@@ -272,7 +272,7 @@ impl Refresh<'_> {
     }
 }
 
-/// Returns the report on a repair.
+/// Returns the repair report.
 fn repair_of(rows: &LiveViewRows, work: &Work) -> LiveRepair {
     let column = rows.base.schema().timestamp_column();
     let is_nanos = column.is_some_and(|column| column.sql_type == SqlType::TimestampNs);

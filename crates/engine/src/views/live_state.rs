@@ -5,7 +5,7 @@ use tidemark_operators::WindowCache;
 use tidemark_planner::{Misfit, Planner};
 use tidemark_storage::Snapshot;
 
-/// Reason why a live view over a materialized view becomes permanently invalid.
+/// Why a live view over a materialized view becomes permanently invalid.
 pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 
 /// The state of a live view's window functions after the last shown row.

@@ -45,8 +45,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum rest period after a refresh that read each row only once. Those rows must be read sooner
 /// or later, so such a refresh rests only for as long as it ran.
 const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
-/// Maximum total rest that may be postponed, so that the first changes after an idle time are shown
-/// immediately.
+/// Maximum total rest that may be postponed, so that the first changes after an idle period are
+/// shown immediately.
 const PAUSE_CREDIT: Duration = Duration::from_millis(100);
 
 /// A refresh that is about to start, with its inputs.

@@ -30,11 +30,11 @@ const MIN_AT_ONCE: usize = 2;
 #[derive(Debug)]
 pub(crate) struct Refresher {
     pub(super) views: Mutex<HashMap<TableId, Progress>>,
-    /// Changes of the base tables.
+    /// Changes to the base tables.
     pub(super) bases: Bases,
     /// The last examined epoch, and when it was examined.
     pub(super) last_poll: Mutex<(u64, Instant)>,
-    /// Views that need a refresh and wait for a refresh slot.
+    /// Views that need a refresh and are waiting for a refresh slot.
     pub(super) ready: Mutex<VecDeque<TableId>>,
     /// Whether materialized views are refreshed, and whether live views are.
     is_enabled: bool,
@@ -50,13 +50,13 @@ pub(crate) struct Refresher {
 pub(super) struct Progress {
     /// The encoded definition as stored in its record, and the decoded definition.
     pub(super) known: Option<(Vec<u8>, Arc<IncrementalView>)>,
-    /// Whether the view waits for a refresh slot.
+    /// Whether the view is waiting for a refresh slot.
     pub(super) is_ready: bool,
     /// The transaction up to which the running refresh reads.
     pub(super) running: Option<u64>,
     /// Progress of the view's refresh job.
     pub(super) job: JobProgress,
-    /// For a live view: the schema version of its base with which the view was found to match.
+    /// For a live view: the base's schema version that the view was found to match.
     pub(super) fits: Option<u64>,
     /// For a live view: the window function state, while no refresh uses it.
     pub(super) window_state: Option<WindowState>,
@@ -73,9 +73,9 @@ pub(super) struct Progress {
 }
 
 impl Refresher {
-    /// `follows`: whether materialized views are refreshed, and whether live views are.
-    /// `most_bytes`: maximum size in bytes of the state that all views together retain between
-    /// refreshes.
+    /// Creates the state of all views. `follows` states whether materialized views are refreshed,
+    /// and whether live views are. `most_bytes` is the maximum size in bytes of the state that all
+    /// views together retain between refreshes.
     pub(crate) fn new(
         follows: (bool, bool),
         workers: usize,
@@ -127,8 +127,8 @@ impl Refresher {
         }
     }
 
-    /// Returns the transaction up to which no view over a base needs changes any more. The view
-    /// `own` is assumed to have reached the given position.
+    /// Returns the transaction up to which no view over a base still needs changes. The view `own`
+    /// is assumed to have reached the given position.
     pub(super) fn consumed(&self, snapshot: &Snapshot, base: TableId, own: (TableId, u64)) -> u64 {
         let views = self.views.lock();
         // Every view in the snapshot was examined before any refresh started.

@@ -43,7 +43,7 @@ pub(super) struct Refresh<'a> {
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) view: &'a IncrementalView,
     pub(super) state: IncrementalState,
-    /// Changes of the base; `None` if the base is not watched.
+    /// Changes to the base; `None` if the base is not watched.
     pub(super) touched: Option<Arc<Touched>>,
     pub(super) began_micros: i64,
 }

@@ -64,7 +64,7 @@ impl From<EngineError> for Refusal {
     }
 }
 
-/// Column types, each with a letter of the sqllogictest format.
+/// Column types, each with its letter in the sqllogictest format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Boolean,

@@ -11,17 +11,17 @@ use crate::compaction::shrink::Shrink;
 use crate::snapshot::now_micros;
 use crate::storage::{Background, Storage};
 
-/// Maximum sleep time. It limits how late a time-driven checkpoint starts.
+/// Maximum sleep time. Limits how late a time-driven checkpoint starts.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Retry interval of a failed checkpoint.
+/// Retry interval for a failed checkpoint.
 const MENDING: Duration = Duration::from_millis(500);
 
 /// Kinds of background work.
 const CHECKPOINT_WORK: &str = "checkpoint";
 const EXPIRY_WORK: &str = "expiry";
 
-/// Interval of the time-to-live check.
+/// Interval between time-to-live checks.
 const EXPIRY: Duration = Duration::from_secs(2);
 
 /// Delay between a drop and the checkpoint that frees its space, because more drops may follow.

@@ -1,5 +1,5 @@
 //! Checkpoint: writes in-memory rows to segments, lists the segments in a new manifest, and frees
-//! the log before it.
+//! the log that precedes it.
 //!
 //! Each step requires the previous one to be durable, in every commit mode:
 //! 1. freeze: continue the log in a new file, and take the snapshot that will be written
@@ -41,7 +41,7 @@ pub(crate) trait FileNumbers {
 #[derive(Debug)]
 pub(crate) struct Frozen {
     pub(crate) snapshot: Arc<Snapshot>,
-    /// Files that no table uses any longer.
+    /// Files that are no longer used by any table.
     pub(crate) removed: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     pub(crate) unsynced: Vec<Arc<Segment>>,
@@ -113,7 +113,7 @@ pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineRe
     outcome.and(named)
 }
 
-/// Faulty variant of [`sync_adopted`] that retries a failed sync; planted by the crash tests.
+/// Faulty variant of [`sync_adopted`] that retries a failed sync; injected by the crash tests.
 pub(crate) fn resync(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
     let sync = |path: &str| vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
     for segment in unsynced {
@@ -247,7 +247,7 @@ fn fold_sound(
     let created = prepared.created.len();
     let faults = tidemark_vfs::faults();
     let folded = fold(job, table, floor, partition, prepared);
-    // A copy from a mapping that faulted meanwhile may differ from the data that was written.
+    // A copy taken from a mapping that has since faulted may differ from the data that was written.
     let bad = || partition.segments.iter().find_map(|segment| segment.known_damage());
     let bad = if tidemark_vfs::faults() == faults { None } else { bad() };
     match bad.map_or(folded, Err) {
@@ -299,8 +299,8 @@ fn fold(
     Ok(segments)
 }
 
-/// Returns the partition with in-memory copies of the segments whose sync failed; `None` if no sync
-/// failed.
+/// Returns the partition with the segments whose sync failed replaced by in-memory copies; `None`
+/// if no sync failed.
 fn copies_of_distrusted(partition: &Partition) -> EngineResult<Option<Partition>> {
     if !partition.segments.iter().any(|segment| segment.file.is_distrusted()) {
         return Ok(None);
@@ -393,7 +393,7 @@ impl Prepared {
     }
 
     /// Step 4: replaces the frozen runs of the running state with the segments. Tables and
-    /// partitions that have been changed in another way since the freeze keep their state.
+    /// partitions that were otherwise changed since the freeze keep their state.
     pub(crate) fn install(&self, running: &mut Snapshot) -> Installed {
         let mut installed = Installed::default();
         // Each table is taken out of the state only once, regardless of how many partitions were

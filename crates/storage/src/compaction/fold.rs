@@ -1,7 +1,7 @@
 //! Decides which runs and segments of a partition a checkpoint rewrites, and in which row order.
 //!
 //! Runs must be written to disk. A segment is rewritten only if the benefit justifies the cost, so
-//! that the write cost per row is bounded for every arrival order:
+//! the write cost per row is bounded for every arrival order:
 //!
 //! - A segment that overlaps newer rows is merged with them once it has at most [`MERGE_RATIO`]
 //!   times as many rows. Until then, the newer rows become an overlapping segment, and readers
@@ -35,7 +35,7 @@ use crate::table::schema::ColumnSchema;
 const SMALL_ROWS: usize = 64 << 10;
 /// Maximum number of small segments per partition.
 const SMALL_SEGMENTS: usize = 8;
-/// Maximum number of a segment's rows that are rewritten per new row in its time range.
+/// Maximum number of rows of a segment that are rewritten per new row in the segment's time range.
 const MERGE_RATIO: usize = 8;
 
 /// One segment of the folded partition.
@@ -145,8 +145,9 @@ pub(crate) fn plan_fold(
 }
 
 /// Returns the segments in an overlapping cluster that are not worth merging with the newer rows
-/// between their rows. `cluster` is in arrival order. The merged rows follow the retained segments
-/// in arrival order, so a segment can be retained only with all older segments that it overlaps.
+/// that fall between their rows. `cluster` is in arrival order. The merged rows follow the retained
+/// segments in arrival order, so a segment can be retained only with all older segments that it
+/// overlaps.
 fn worth_keeping(
     sources: &[RowSource],
     cluster: &[usize],
@@ -207,8 +208,8 @@ fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
 }
 
 /// Separates the Parquet files that remain unchanged. If rows were only added, they are stored next
-/// to the files. Once rows of a file were changed or replaced, all files are converted to native
-/// segments, so that native segments are always newer than Parquet files.
+/// to the files. Once any row in a file is changed or replaced, all files are converted to native
+/// segments, so native segments are always newer than Parquet files.
 fn apart(sources: Vec<RowSource>, lean: bool) -> (Vec<Arc<Segment>>, Vec<RowSource>) {
     let is_parquet =
         |source: &&RowSource| matches!(source, RowSource::Segment(s) if s.is_parquet());

@@ -1,4 +1,4 @@
-//! Work that runs in parallel to transactions: checkpoints, and rewrites of files with invisible
+//! Work that runs in parallel with transactions: checkpoints, and rewrites of files with invisible
 //! data.
 
 pub(crate) mod background;

@@ -1,6 +1,6 @@
-//! Rewrites files with invisible data. Such data is cells of dropped columns, and deleted rows that
-//! a checkpoint lacked the disk space to remove. The background thread rewrites the partitions one
-//! at a time, as CONVERT PARTITION does.
+//! Rewrites files with invisible data. Such data consists of the cells of dropped columns, and of
+//! deleted rows that a checkpoint lacked the disk space to remove. The background thread rewrites
+//! the partitions one at a time, as CONVERT PARTITION does.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

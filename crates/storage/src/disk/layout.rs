@@ -18,14 +18,14 @@ pub(crate) const STAGE: &str = "db/stage";
 pub(crate) const TRASH: &str = "db/trash";
 /// Reserved disk space for the last checkpoint on a full disk.
 pub(crate) const RESERVE: &str = "db/reserve";
-/// A copy of the database, and an incomplete copy.
+/// Directories for a copy of the database and for an incomplete copy.
 pub(crate) const BACKUP: &str = ".checkpoint";
 pub(crate) const BACKUP_NEW: &str = ".checkpoint.new";
 /// The file that requests a restore from the copy, and the database that the restore replaced.
 pub(crate) const RESTORE: &str = "_restore";
 pub(crate) const REPLACED: &str = "db.replaced";
 
-/// Roots with another major version are rejected; older minor versions can be opened.
+/// Roots with a different major version are rejected; older minor versions can be opened.
 pub const FORMAT_VERSION: (u32, u32) = (1, 5);
 
 /// Name suffix of a segment that is a Parquet file.
@@ -45,11 +45,11 @@ pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"TDMSEG01";
 pub(crate) const SYMBOLS_MAGIC: [u8; 8] = *b"TDMSYM01";
 pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
 
-/// Number of bytes in a log file's header that its checksum covers. The checksum follows them.
+/// Number of bytes in a log file's header that are covered by its checksum, which follows them.
 pub(crate) const LOG_HEADER_BYTES: usize = 32;
 /// Size of a group's header in bytes.
 pub(crate) const GROUP_HEADER_BYTES: usize = 64;
-/// Size of the length and checksum before each record in a group of format 1.0, in bytes.
+/// Size in bytes of the length and checksum that precede each record in a format 1.0 group.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
 /// Size of a segment's header in bytes. Only the magic number is used.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 64;

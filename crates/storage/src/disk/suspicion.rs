@@ -1,4 +1,4 @@
-//! Whether any damage was ever found on disk.
+//! Whether damage has ever been found on disk.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,14 +1,14 @@
 //! The log: one sequence of transactions for all tables, written in groups.
 //!
-//! A group is one frame that consists of header, records, and zeros up to the next block. It starts
-//! at a block boundary, so that writing it never touches an acknowledged block. The first
+//! A group is one frame that consists of a header, records, and zeros up to the next block. It
+//! starts at a block boundary, so writing it never touches an acknowledged block. The first
 //! transaction number of a file voids that number and all later ones in older files. After a failed
 //! write or a torn tail, the log continues in a new file, and the rest of the old file is ignored.
 //!
 //! States of a file: current (appended to) → full or failed (kept until a checkpoint covers it) →
 //! spare (renamed to become the next current file; its old groups have an old salt). A power loss
-//! may keep the old groups and lose the new header. A file therefore becomes spare only if the
-//! checkpoint contains all its transactions. A file that was found at start or that failed is
+//! may preserve the old groups but lose the new header. A file therefore becomes spare only if the
+//! checkpoint contains all its transactions. A file that was found at startup or that failed is
 //! removed instead, because it may contain transaction numbers that have since been reassigned.
 
 pub(crate) mod codec;
@@ -321,8 +321,8 @@ impl Log {
         self.hole.is_some()
     }
 
-    /// Records that a durable manifest contains everything up to `lsn`, so that `files` need no
-    /// sync.
+    /// Records that a durable manifest contains everything up to `lsn`, so `files` do not need to
+    /// be synced.
     pub(crate) fn covered(&mut self, lsn: u64, files: &[Arc<dyn VfsFile>]) {
         self.unsynced.retain(|file| !files.iter().any(|other| Arc::ptr_eq(file, other)));
         self.synced_lsn = self.synced_lsn.max(lsn);

@@ -1,8 +1,8 @@
-//! Group commit: transactions that wait at the same time are written, and synced, together.
+//! Group commit: transactions that wait at the same time are written and synced together.
 //!
 //! The first transaction to arrive becomes the leader. It locks the log, writes all waiting
-//! transactions, and passes the lead to the first transaction that arrived meanwhile. The others
-//! sleep until their outcome is known; none of them needs the log lock for that.
+//! transactions, and passes the lead to the first transaction that has arrived in the meantime. The
+//! others sleep until their outcome is known; none of them needs the log lock for that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl CommitQueue {
     }
 }
 
-/// The role of the leader. Dropping it passes the lead on, even if the leader panics.
+/// The leader's role. Dropping it passes the lead on, even if the leader panics.
 struct Lead<'a>(&'a CommitQueue);
 
 impl Drop for Lead<'_> {

@@ -33,7 +33,7 @@ const DELETE: u8 = 13;
 const WATCH: u8 = 14;
 const FOLLOW: u8 = 15;
 
-/// Writes one step. `forget_symbols` plants a fault for the crash tests.
+/// Writes one step. `forget_symbols` injects a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
     match op {
         Op::CreateTable(schema) => {

@@ -45,7 +45,7 @@ impl StagedPartition {
     }
 }
 
-/// Files that are synced one after the other, while the next files are written.
+/// Files that are synced one by one while the next files are written.
 #[derive(Debug, Default)]
 struct Syncs {
     /// Thread that syncs the files; ends with the last file or at the first failure.
@@ -146,7 +146,7 @@ impl Storage {
 }
 
 impl Storage {
-    /// Commits bulk writes into different tables, and the changes that belong to them, in one
+    /// Commits bulk writes to different tables, together with their related changes, in one
     /// transaction. The changes are applied first.
     pub fn commit_bulk(
         &self,

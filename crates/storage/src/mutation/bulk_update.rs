@@ -132,8 +132,8 @@ impl WriteLock {
 }
 
 impl BulkUpdate {
-    /// Adds new cells, one per row and column. The rows must be ascending and follow all rows added
-    /// before.
+    /// Adds new cells, one per row and column. The rows must be ascending and follow all previously
+    /// added rows.
     pub fn push(&mut self, rows: &[i64], values: &[ArrayRef]) -> EngineResult<()> {
         let ascending = rows.is_sorted_by(|a, b| a < b);
         if !ascending || rows.first().is_some_and(|&row| row <= self.last_row) {

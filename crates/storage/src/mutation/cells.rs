@@ -8,8 +8,8 @@ use crate::limits::check_cells;
 use crate::options::StorageOptions;
 use crate::table::schema::ColumnSchema;
 
-/// Refuses an array whose type differs from the column's, or that contains a cell that is too long
-/// or missing.
+/// Refuses an array whose type differs from the column's, or that contains a missing or overlong
+/// cell.
 pub(crate) fn check_type(
     column: &ColumnSchema,
     array: &ArrayRef,

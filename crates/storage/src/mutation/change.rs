@@ -45,7 +45,7 @@ pub enum Change {
         /// Ascending and disjoint.
         ranges: Vec<TimeRange>,
     },
-    /// Starts to record which time ranges of a table are touched
+    /// Starts recording which time ranges of a table are touched
     /// ([`Snapshot::touched`](crate::Snapshot::touched)), until the table is dropped. Forgets
     /// ranges that no transaction after `through` touched.
     Watch {
@@ -54,9 +54,9 @@ pub enum Change {
         /// Forgets all ranges up to this transaction; 0 retains all of them.
         through: u64,
     },
-    /// Starts to retain the data that change feeds of a table report
+    /// Starts retaining the data that a table's change feeds report
     /// ([`Storage::next_change`](crate::Storage::next_change)), until the table is dropped or
-    /// [`Change::unfollow`]. Has no effect on a table that is already followed.
+    /// unfollowed ([`Change::unfollow`]). Has no effect on a table that is already followed.
     Follow(TableId),
     /// Fails the commit with `Replan` if a record differs from the expected value.
     Expect {
@@ -120,7 +120,8 @@ impl Change {
 pub enum BulkTarget {
     /// Adds rows to this table.
     Existing(TableId),
-    /// Creates the table with its rows. Fails at the end if the name was taken meanwhile.
+    /// Creates the table with its rows. Fails at the end if the name has been taken in the
+    /// meantime.
     Create(TableSchema),
     /// Creates the table with its rows, and replaces another table.
     Replace {

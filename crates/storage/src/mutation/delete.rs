@@ -1,7 +1,7 @@
 //! DELETE: removes rows.
 //!
-//! As in an UPDATE, the log identifies rows by their positions in the partition's order of time and
-//! arrival. An in-memory run is rebuilt without the deleted rows. A segment keeps its file and
+//! As in an UPDATE, the log identifies rows by position in the partition, ordered by time and then
+//! by arrival. An in-memory run is rebuilt without the deleted rows. A segment keeps its file and
 //! receives a list of [`DeadRows`], which readers skip and the next checkpoint omits.
 
 use std::ops::Range;

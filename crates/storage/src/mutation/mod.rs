@@ -1,4 +1,4 @@
-//! Changes of a transaction, and their preparation before it is committed.
+//! Changes in a transaction, and their preparation before the commit.
 
 pub(crate) mod bulk;
 pub(crate) mod bulk_update;

@@ -1,5 +1,5 @@
-//! Removal and return of partitions: DROP, DETACH, ATTACH, and the time to live. No partition file
-//! is opened for this, so a damaged partition can be dropped.
+//! Removes partitions and brings them back: DROP, DETACH, ATTACH, and the time to live. No
+//! partition file is opened for this, so a damaged partition can be dropped.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -137,7 +137,8 @@ pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     }
 }
 
-/// Returns the partitions that the storage policy converts to Parquet now, but never the last one.
+/// Returns the partitions that the storage policy converts to Parquet now; never includes the last
+/// partition.
 pub(crate) fn due_for_parquet(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     let policy = table.schema().policy.as_ref().filter(|policy| !policy.is_disabled);
     let Some(policy) = policy else { return Vec::new() };
@@ -149,7 +150,7 @@ pub(crate) fn due_for_parquet(table: &TableSnapshot, by_clock: bool) -> Vec<i64>
 }
 
 /// Returns the partitions that end at least this long before the newest row. With `by_clock`, the
-/// current time is used instead of the newest row if it is earlier.
+/// current time is used instead of the newest row if the current time is earlier.
 fn ended(table: &TableSnapshot, hours_or_months: i64, by_clock: bool) -> Vec<i64> {
     let schema = table.schema();
     if hours_or_months == 0 || schema.timestamp.is_none() {

@@ -1,4 +1,4 @@
-//! Giving up damaged segments, as a step of a transaction.
+//! Gives up damaged segments, as a step of a transaction.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

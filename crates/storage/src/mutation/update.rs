@@ -1,10 +1,10 @@
 //! UPDATE: new cells for existing rows.
 //!
-//! The log identifies a row by its position in the partition's order of time and arrival. That
-//! position does not depend on the layout of rows in runs and segments. Replay therefore finds the
-//! same rows, regardless of the merges by checkpoints. A run with new cells is replaced with a new
-//! run in memory. A segment receives one [`Patch`] per column, which the next checkpoint writes out
-//! with the segment.
+//! The log identifies a row by its position in the partition, ordered by time and then by arrival.
+//! That position does not depend on the layout of rows in runs and segments. Replay therefore finds
+//! the same rows, regardless of which segments checkpoints have merged. A run with new cells is
+//! replaced with a new run in memory. A segment receives one [`Patch`] per column, which the next
+//! checkpoint writes out with the segment.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -30,8 +30,8 @@ use crate::table::{TableSnapshot, row_position};
 /// New cells for some rows of a table.
 #[derive(Debug, Clone)]
 pub struct Update {
-    /// The table in which the rows were found. If rows were added or removed since, the commit
-    /// fails with `Replan`, and the rows must be found again.
+    /// The table in which the rows were found. If rows have been added or removed since then, the
+    /// commit fails with `Replan`, and the rows must be found again.
     /// [`Storage::lock_writes`](crate::Storage::lock_writes) prevents that.
     pub base: Arc<TableSnapshot>,
     /// Version of the definition to which `columns` refer.

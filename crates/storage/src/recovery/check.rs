@@ -150,7 +150,7 @@ impl Storage {
             }
             return Ok(findings.damages);
         }
-        // Prevents checkpoints from changing the files meanwhile.
+        // Prevents checkpoints from changing the files during the check.
         self.with_generations(|generations| {
             let snapshot = self.snapshot();
             if read_format(vfs.system())?.is_none() {

@@ -48,7 +48,8 @@ pub(crate) fn list_logs(vfs: &dyn Vfs) -> EngineResult<Vec<u64>> {
 pub(crate) fn list(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<DirEntry>> {
     vfs.list(path).map_err(|error| EngineError::io(path, &error))
 }
-/// Removes a directory with its files. Files that cannot be removed are left to the next start.
+/// Removes a directory with its content, if it exists. Files that cannot be removed are left for
+/// the next start.
 pub(crate) fn remove_tree(vfs: &dyn Vfs, path: &str) {
     if let Ok(entries) = vfs.list(path) {
         for entry in entries {

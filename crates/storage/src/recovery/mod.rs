@@ -46,7 +46,7 @@ pub(crate) struct Recovered {
     pub(crate) retained_files: Vec<Arc<StoredFile>>,
     pub(crate) next_log: u64,
     pub(crate) next_file: u64,
-    /// Log files that nothing needs any longer.
+    /// Log files that are no longer needed.
     pub(crate) obsolete_logs: Vec<u64>,
     /// Number of log files that were replayed. Every start replays them until the next checkpoint.
     pub(crate) replayed_logs: usize,
@@ -54,7 +54,7 @@ pub(crate) struct Recovered {
     pub(crate) pending_rewrites: PendingRewrites,
     /// Whether there are files in the trash, or files that only the previous generation needs.
     pub(crate) has_older_files: bool,
-    /// Problems that were found, and either repaired or recorded with the affected tables.
+    /// Problems that were found and either repaired or recorded on the affected tables.
     pub(crate) repairs: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Replay: applies the log to the manifest's snapshot.
 //!
-//! The log normally ends with a torn group and arbitrary bytes after it. But if a later group
+//! The log normally ends with a torn group, followed by arbitrary bytes. However, if a later group
 //! reports a missing transaction as durable, the log is damaged. Replay then skips that transaction
 //! and marks the tables it changed, or all existing tables if those are unknown.
 
@@ -39,7 +39,7 @@ pub(crate) struct Replay<'a> {
     unsynced: Vec<Arc<Segment>>,
     /// Data that the next checkpoint must rewrite.
     pub(crate) pending_rewrites: PendingRewrites,
-    /// Replayed changes of followed tables.
+    /// Replayed changes to followed tables.
     pub(crate) recent: RecentCommits,
     /// Last transaction that any group reports as durable.
     claimed_lsn: u64,

@@ -63,7 +63,7 @@ impl Storage {
         if lost.is_empty() {
             return Ok(lost);
         }
-        // Checkpoints cannot replace the segments meanwhile.
+        // Prevents checkpoints from replacing the segments in the meantime.
         self.with_generations(|_| {
             let found = self.snapshot().table_by_id(table).ok_or_else(|| no_such_table(table))?;
             let segments = damaged_segments(&found).into_iter().collect();
@@ -89,8 +89,8 @@ impl Storage {
         segments.map(|segment| segment.meta.name.clone()).collect()
     }
 
-    /// Treats an intact segment as damaged until the next start. Returns whether a segment of this
-    /// name exists.
+    /// Treats an intact segment as damaged until the next start. Returns whether a segment with
+    /// this name exists.
     pub fn condemn(&self, table: TableId, name: &str) -> bool {
         let found = self.snapshot().table_by_id(table);
         let partitions = found.map(|found| found.all_partitions()).unwrap_or_default();

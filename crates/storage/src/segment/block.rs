@@ -36,7 +36,7 @@ pub(crate) enum Body {
     Arrays(ArrayBodies),
 }
 
-/// The bodies of a column of arrays.
+/// The bodies of an array column.
 #[derive(Debug, Default)]
 pub(crate) struct ArrayBodies {
     pub(crate) shapes: Vec<i32>,

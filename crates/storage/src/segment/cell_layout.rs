@@ -1,19 +1,19 @@
-//! On-disk layout of the cells of each type.
+//! On-disk cell layout of each type.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-/// On-disk layout of the cells of a type.
+/// On-disk cell layout of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// One bit per row.
     Bits,
-    /// This many bytes per row. Symbols are keys of four bytes.
+    /// This many bytes per row. Symbols are four-byte keys.
     Fixed(usize),
-    /// A view of 16 bytes per row, then the strings longer than 12 bytes.
+    /// A 16-byte view per row, then the strings longer than 12 bytes.
     Text,
-    /// One offset of 8 bytes per row plus a final one, then the bytes.
+    /// One 8-byte offset per row plus a final one, then the bytes.
     Bytes,
-    /// This many lengths of 4 bytes per row, offsets as for `Bytes`, then elements of 8 bytes.
+    /// This many 4-byte lengths per row, offsets as for `Bytes`, then 8-byte elements.
     Arrays(u8),
 }
 

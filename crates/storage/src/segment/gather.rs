@@ -80,7 +80,7 @@ impl<S: Source> Columns for Gathered<'_, S> {
         let cells = self.cells(column)?;
         let nulls = cells.iter().map(|cells| cells.array().nulls().filter(|n| n.null_count() > 0));
         let nulls: Vec<_> = nulls.collect();
-        // All nulls may be in rows that are omitted.
+        // All nulls may be in omitted rows.
         Ok(nulls.iter().any(Option::is_some)
             && self.order.iter().any(|range| {
                 nulls[range.source]

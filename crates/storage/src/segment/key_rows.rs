@@ -12,14 +12,14 @@ use tidemark_types::account;
 
 /// Rows per block.
 const BLOCK_ROWS: usize = 512 << 10;
-/// Minimum number of rows for which a block is worth a cache.
+/// Minimum number of rows in a block for its last rows to be worth caching.
 const MIN_ROWS: usize = 4 << 10;
 /// A block's last rows are computed after its rows have been searched this many times, because
 /// recording a row takes longer than reading it.
 const TIMES_READ: usize = 2;
-/// Maximum bytes of these caches in the whole process.
+/// Maximum size of these caches across the process, in bytes.
 const MAX_BYTES: usize = 64 << 20;
-/// Marks a key that no row of a block has.
+/// Marks a key that does not occur in a block.
 const NO_ROW: u32 = u32::MAX;
 
 static CACHED_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -96,8 +96,8 @@ impl KeyRows {
 }
 
 impl Block {
-    /// Returns the last row of each key in `cells`, once the rows are worth computing and memory
-    /// allows.
+    /// Returns the last row of each key in `cells`, once computing these rows is worthwhile and
+    /// memory allows it.
     fn noted(&self, cells: &Int32Array, max_key: i32, step: usize) -> Option<&Noted> {
         let read = self.read.fetch_add(step, Ordering::Relaxed);
         if cells.len() < MIN_ROWS || read < TIMES_READ * cells.len() {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_last_rows_equal_those_of_a_full_scan() {
+    fn cached_last_rows_match_a_full_scan() {
         let _room = MEMORY_LOCK.lock();
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
         let mut seed = seed.unwrap_or(0x2026_1128_u64);

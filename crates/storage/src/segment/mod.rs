@@ -74,7 +74,7 @@ pub(crate) struct Segment {
     opened: Arc<OnceLock<EngineResult<Opened>>>,
     /// Damage that was found without reading the segment, if any.
     condemned: Arc<OnceLock<EngineError>>,
-    /// New cells of columns that replace those in the file, by column identifier.
+    /// New cells that replace cells in the file, by column identifier.
     patches: HashMap<u32, Arc<Patch>>,
     /// Deleted rows of the file, if any.
     dead: Option<Arc<DeadRows>>,
@@ -217,7 +217,7 @@ impl Segment {
         }
     }
 
-    /// Returns the column as stored in the file, without a copy.
+    /// Returns the column as stored in the file, without copying it.
     fn stored_column(&self, target: &ColumnSchema) -> EngineResult<ColumnData> {
         if let Some(parquet) = &self.parquet {
             return parquet.column(self, target).inspect_err(|error| {

@@ -38,9 +38,9 @@ use crate::table::symbols::SymbolDictionary;
 
 /// Maximum number of rows per file, so that decoding one of its columns stays cheap.
 pub(crate) const PARQUET_ROWS: usize = 512 << 10;
-/// Default and minimum for the maximum bytes of decoded columns that the process caches for later
-/// readers. [`set_decoded_bytes`] changes the maximum. The minimum is large enough for some columns
-/// of a file.
+/// Default and minimum of the limit, in bytes, on decoded columns that the process caches for later
+/// readers. [`set_decoded_bytes`] changes the limit. The minimum is large enough for some of a
+/// file's columns.
 const DECODED_BYTES: usize = 256 << 20;
 const MIN_DECODED_BYTES: usize = 64 << 20;
 /// Footer key for metadata that Parquet cannot express.
@@ -407,7 +407,7 @@ fn plain(sql_type: SqlType, arrays: &[ArrayRef]) -> EngineResult<ArrayRef> {
 /// Maps strings to their keys in the table's dictionary; `None` if there are more strings than
 /// keys.
 fn symbol_keys(arrays: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
-    /// Marks a key that was not looked up yet; keys are not negative.
+    /// Marks a key that has not been looked up yet; keys are never negative.
     const UNKNOWN: i32 = -1;
     let mut known: HashMap<&str, i32> = HashMap::new();
     let count = arrays.iter().map(Array::len).sum();
@@ -445,7 +445,7 @@ fn symbol_keys(arrays: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
 /// Cache of decoded columns; evicts the least recently used column first.
 static DECODED: LazyLock<Mutex<Decoded>> = LazyLock::new(Mutex::default);
 
-/// Sets the maximum bytes of cached decoded columns.
+/// Sets the maximum size of all cached decoded columns, in bytes.
 pub(crate) fn set_decoded_bytes(max: u64) {
     let max = usize::try_from(max).unwrap_or(usize::MAX);
     DECODED.lock().shrink(max.max(MIN_DECODED_BYTES));
@@ -487,7 +487,7 @@ impl Decoded {
         Some((column.cells.clone(), Arc::clone(&column.zones)))
     }
 
-    /// Sets the maximum bytes of the cache, and evicts columns beyond it.
+    /// Sets the cache's maximum size in bytes, and evicts columns beyond it.
     fn shrink(&mut self, max: usize) {
         self.max_bytes = max;
         while self.bytes > max {
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn symbol_keys_follow_the_order_of_first_use() {
+    fn symbol_keys_are_assigned_in_order_of_first_use() {
         let array = |texts: &[Option<&str>]| -> ArrayRef {
             Arc::new(texts.iter().copied().collect::<DictionaryArray<Int32Type>>())
         };

@@ -11,7 +11,7 @@ use crate::disk::layout::{SYMBOLS_MAGIC, damaged};
 use crate::log::codec::{Decoder, Encoder};
 use crate::table::symbols::{SymbolFile, SymbolStore};
 
-/// Number of files of one dictionary above which they are rewritten as one.
+/// Number of files per dictionary above which they are rewritten as one file.
 const MAX_FILES: usize = 8;
 
 /// Writes symbols `0..len` and returns their files. These are the existing files and a new one, or

@@ -14,7 +14,7 @@ use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 use crate::segment::meta::{ColumnEntry, Section, encode_footer};
 
-/// Size of the write buffer; larger data is written without a copy.
+/// Size of the write buffer; larger data is written without copying.
 const WRITE_BYTES: usize = 128 << 10;
 
 /// The rows of a segment, column by column.

@@ -21,12 +21,12 @@ pub(crate) struct ApplyContext<'a> {
     /// Runs up to this transaction are being written to segments and must not change.
     pub(crate) frozen_lsn: u64,
     pub(crate) run_rows: usize,
-    /// Files that no table uses any longer.
+    /// Files that are no longer used by any table.
     pub(crate) removed: &'a mut Vec<Arc<StoredFile>>,
     /// Segments that were adopted without being synced.
     pub(crate) unsynced: &'a mut Vec<Arc<Segment>>,
     pub(crate) pending_rewrites: &'a mut PendingRewrites,
-    /// Changes of the rows of followed tables.
+    /// Changes to the rows of followed tables.
     pub(crate) steps: &'a mut Vec<FollowedStep>,
 }
 

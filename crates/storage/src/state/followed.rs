@@ -21,15 +21,15 @@ use crate::table::records::FOLLOWED_RECORDS;
 use crate::table::schema::TableId;
 use crate::table::time_range::Span;
 
-/// Approximate bytes of a commit in memory, in addition to its cells.
+/// Approximate size in bytes of a commit in memory, excluding its cells.
 const COMMIT_BYTES: usize = 256;
 
 /// The full time range.
 const EVER: Span = (i64::MIN, i64::MAX);
 
 impl Snapshot {
-    /// Returns the time ranges that have been touched since the table has been followed; `None` if
-    /// it is not followed.
+    /// Returns the time ranges touched since the table was first followed; `None` if it is not
+    /// followed.
     #[must_use]
     pub fn followed(&self, table: TableId) -> Option<Touched> {
         let bytes = self.record(FOLLOWED_RECORDS, &table.to_string())?;
@@ -46,7 +46,7 @@ fn put(snapshot: &mut Snapshot, table: TableId, touched: &Touched) {
     snapshot.put_record(FOLLOWED_RECORDS, &table.to_string(), touched.encode().into());
 }
 
-/// Starts to follow a table.
+/// Starts following a table.
 pub(crate) fn follow(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
     if snapshot.record(FOLLOWED_RECORDS, &table.to_string()).is_none() {
         put(snapshot, table, &Touched::from(lsn));
@@ -100,7 +100,7 @@ fn touches_rows(op: &Op) -> bool {
     }
 }
 
-/// Whether rows are later than all existing rows, so that they replace none by DEDUP keys.
+/// Whether rows are later than all existing rows, so they replace none by DEDUP keys.
 fn is_later(table: &TableSnapshot, op: &Op, spans: &[Span]) -> bool {
     // With several segments, one segment may replace rows of another.
     let is_one = !matches!(op, Op::Adopt(adopt) if adopt.segments.len() > 1);
@@ -120,7 +120,7 @@ fn bytes_of(added: &Added) -> usize {
     }
 }
 
-/// Records that a transaction is lost, so that any row of the table may differ.
+/// Records that a transaction is lost, so any row of the table may differ.
 pub(crate) fn note_lost(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
     if let Some(mut touched) = snapshot.followed(table) {
         touched.add(EVER, lsn);

@@ -1,4 +1,4 @@
-//! Tables that a query fills. Nothing else changes their rows, and each change of the rows is
+//! Tables that a query fills. Nothing else changes their rows, and each change to the rows is
 //! committed together with the record of their state.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};

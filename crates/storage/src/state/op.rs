@@ -36,12 +36,12 @@ pub(crate) enum Op {
     Convert(ConvertOp),
     Skip(SkipOp),
     Delete(DeleteOp),
-    /// Starts to track touched time ranges, or forgets the ranges up to a transaction.
+    /// Starts tracking touched time ranges, or forgets the ranges up to a transaction.
     Watch {
         table: TableId,
         through: u64,
     },
-    /// Starts to retain the changes of a table for feeds.
+    /// Starts retaining a table's changes for feeds.
     Follow {
         table: TableId,
     },

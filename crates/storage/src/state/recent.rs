@@ -37,7 +37,7 @@ pub(crate) struct FollowedCommit {
     pub(crate) rows: u64,
     /// The added rows; `None` if the transaction also changed other rows.
     pub(crate) added: Option<Vec<Added>>,
-    /// Approximate bytes in memory.
+    /// Approximate size in memory, in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -107,7 +107,7 @@ impl RecentCommits {
         }
     }
 
-    /// Records that a transaction is lost, so that commits up to it are no longer complete.
+    /// Records that a transaction is lost, so commits up to it are no longer complete.
     pub(crate) fn lose(&mut self, lsn: u64) {
         *self = Self::since(lsn.max(self.since), self.max_bytes);
     }

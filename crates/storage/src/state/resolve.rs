@@ -208,7 +208,7 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
             ),
         ));
     }
-    // Cells of a column whose type changed meanwhile would be invisible.
+    // Cells of a column whose type has changed in the meantime would be invisible.
     let still =
         |column: &&ColumnSchema| found.schema().columns.iter().any(|other| other.id == column.id);
     if let Some(removed) = staged.columns.iter().find(|column| !still(column)) {
@@ -240,7 +240,7 @@ pub(crate) fn expiry(snapshot: &Snapshot, op: &Op, by_clock: bool) -> Option<Op>
     (!op.floors.is_empty()).then_some(Op::Partitions(op))
 }
 
-/// Refuses changes of damaged tables, except those that remove rows or the table.
+/// Refuses changes to damaged tables, except those that remove rows or the table.
 fn refuse_damaged(snapshot: &Snapshot, work: &Prepared) -> EngineResult<()> {
     match work {
         Prepared::Skip(_) | Prepared::Other(Change::DropTable(_) | Change::Truncate(_)) => Ok(()),

@@ -2,11 +2,11 @@
 //! materialized view must recompute these ranges.
 //!
 //! A table is watched after a [`Watch`](crate::Change::Watch). Every step that changes its rows
-//! adds the ranges it touched, so that replaying the log yields the same ranges. A checkpoint
-//! writes them with the other records. The number of ranges is limited; above the limit,
-//! neighbouring ranges are merged. A range may be longer than the touched time, but never shorter.
+//! adds the ranges it touched, so replaying the log yields the same ranges. A checkpoint writes
+//! them with the other records. The number of ranges is limited; above the limit, neighbouring
+//! ranges are merged. A range may be longer than the touched time, but never shorter.
 //!
-//! Partitions that expired or that a statement removed do not count as touched, because results
+//! Partitions that expired or were removed by a statement do not count as touched, because results
 //! computed from them are retained. Their ranges are stored in a separate list, because in these
 //! ranges a view differs from the current result of its query.
 
@@ -31,8 +31,8 @@ const GAP_DIVISOR: i64 = 256;
 
 /// Size of a range in the record, in bytes.
 const RANGE_BYTES: usize = 24;
-/// Size of the data before the ranges, in bytes, in records of versions that did not track whether
-/// rows were in order.
+/// Size in bytes of the data before the ranges, in records written by versions that did not track
+/// whether rows were in order.
 const OLDER_HEAD_BYTES: usize = 16;
 /// Transaction number of removed ranges in records of these versions.
 const OLDER_REMOVAL: u64 = 0;
@@ -53,8 +53,8 @@ pub struct TouchedRange {
 pub struct Touched {
     /// All changes after this transaction are included.
     pub since: u64,
-    /// Latest transaction that touched the table since it has been watched, or the transaction that
-    /// began watching it.
+    /// Latest transaction that touched the table since watching began, or the transaction that
+    /// began it.
     pub last: u64,
     /// Latest transaction that changed existing rows, or added rows before existing rows. All later
     /// transactions only added rows at the end.
@@ -99,7 +99,7 @@ impl Touched {
         dropped
     }
 
-    /// Creates an empty list of ranges for a table that is watched from this transaction on.
+    /// Creates an empty list of ranges for a table that is watched starting with this transaction.
     pub(super) fn from(lsn: u64) -> Self {
         Self { since: lsn, last: lsn, disordered: lsn, ..Self::default() }
     }

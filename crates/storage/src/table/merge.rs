@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merge_keeps_arrival_order_of_equal_timestamps() {
+    fn merging_preserves_the_arrival_order_of_equal_timestamps() {
         let first: &[i64] = &[1, 5, 5, 9];
         let second: &[i64] = &[0, 5, 9, 12];
         let order = merge_order(&[first, second]);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn merge_equals_a_stable_sort() {
+    fn merging_matches_a_stable_sort() {
         let mut seed = 7_u64;
         let mut random = |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -91,7 +91,7 @@ mod tests {
 
     /// Compares with sets of timestamps.
     #[test]
-    fn range_list_operations_equal_set_operations() {
+    fn range_list_operations_match_set_operations() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = |below: u64| {
             seed ^= seed << 13;

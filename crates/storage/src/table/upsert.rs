@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positive_and_negative_zero_are_one_key() {
+    fn positive_and_negative_zero_are_the_same_key() {
         let doubles: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, 1.0]));
         let floats: ArrayRef = Arc::new(Float32Array::from(vec![-0.0, 0.0, -1.0]));
         let keys = encode(&[doubles, floats]).unwrap().unwrap();

@@ -25,8 +25,8 @@ const EXACT: i64 = 1 << 53;
 /// Maximum number of array dimensions.
 const MAX_DIMENSIONS: u8 = 32;
 
-/// Returns the names and SQL types of a file's columns. A column that this database wrote has its
-/// original type; any other column has the nearest SQL type.
+/// Returns the names and SQL types of a file's columns. Columns written by this database have their
+/// original type; other columns get the nearest SQL type.
 pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
     let stored = stored_types(metadata);
     let roots = metadata.parquet_schema().root_schema().get_fields();
@@ -37,7 +37,7 @@ pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
     fields.enumerate().map(column).collect()
 }
 
-/// Returns metadata with which the reader returns strings and binary values as views, so that cells
+/// Returns metadata that makes the reader return strings and binary values as views, so cells can
 /// share a dictionary entry of any length. Intervals are read as bytes.
 pub(super) fn in_views(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let schema = metadata.schema();
@@ -177,7 +177,8 @@ fn decimal_type(precision: u8, scale: i8) -> Option<SqlType> {
     }
 }
 
-/// Returns the number of dimensions of nested lists whose numbers can be converted to DOUBLE.
+/// Returns the number of dimensions of nested lists; `None` if their values are not numbers that
+/// can be converted to DOUBLE.
 fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     let mut dimensions = 0_u8;
     let mut level = data_type;
@@ -191,8 +192,8 @@ fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     (is_number && (1..=MAX_DIMENSIONS).contains(&dimensions)).then_some(dimensions)
 }
 
-/// Returns a type that can represent the values of both types. Used for columns that have the same
-/// name in several files.
+/// Returns a type that can represent the values of both types. Used for columns with the same name
+/// in several files.
 pub(super) fn common_type(a: SqlType, b: SqlType) -> Option<SqlType> {
     let order: [&[SqlType]; 3] = [
         &[SqlType::Byte, SqlType::Short, SqlType::Int, SqlType::Long],
@@ -265,7 +266,7 @@ fn unreadable(error: impl std::fmt::Display) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, error.to_string())
 }
 
-/// Rejects lists that contain integers which DOUBLE cannot represent exactly.
+/// Rejects lists containing integers that DOUBLE cannot represent exactly.
 fn refuse_inexact(array: &ArrayRef) -> EngineResult<()> {
     let mut level = Arc::clone(array);
     loop {

@@ -36,7 +36,7 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 const UUID: u8 = 13;
 
-/// Rejects a file whose columns are nested in more than [`MAX_DEPTH`] levels, or whose footer is
+/// Rejects a file whose columns are nested more than [`MAX_DEPTH`] levels deep, or whose footer is
 /// malformed. Accepts a file without a footer, because the Parquet reader reports that error.
 pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
     let Some(footer) = footer_of(file)? else { return Ok(()) };
@@ -130,7 +130,7 @@ impl Compact<'_> {
         Some((number, header & 0x0f))
     }
 
-    /// Reads the type and count of a list's elements.
+    /// Reads a list's element type and count.
     fn list(&mut self) -> Option<(u8, u64)> {
         let header = self.byte()?;
         let count = match header >> 4 {
@@ -140,7 +140,7 @@ impl Compact<'_> {
         Some((header & 0x0f, count))
     }
 
-    /// Skips a value. `in_list` states whether the value is in a list. There a boolean occupies one
+    /// Skips a value. `in_list` states whether the value is in a list, where a boolean occupies one
     /// byte, unlike in a struct.
     fn skip(&mut self, kind: u8, in_list: bool, nested: usize) -> Option<()> {
         let nested = nested.checked_sub(1)?;

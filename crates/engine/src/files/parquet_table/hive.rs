@@ -36,7 +36,7 @@ pub(super) fn columns_of(
     (fields, rows)
 }
 
-/// Returns the `key=value` pairs among the directories of a path.
+/// Returns the `key=value` pairs among a path's directories.
 fn pairs(path: &str) -> Vec<(&str, Option<String>)> {
     let directories = path.rsplit_once('/').map_or("", |(directories, _)| directories);
     let pair = |directory: &'_ str| -> Option<(usize, Option<String>)> {

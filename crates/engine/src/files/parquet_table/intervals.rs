@@ -14,11 +14,11 @@ use tidemark_types::{EngineError, EngineResult, account};
 
 /// Arrow type in which an interval is stored.
 pub(super) const STORED: DataType = DataType::FixedSizeBinary(12);
-/// Approximate maximum length of an interval's string in bytes.
+/// Approximate maximum length of an interval's string, in bytes.
 const TEXT_BYTES: usize = 64;
 
-/// Returns the footer with interval columns declared as plain bytes. Returns a footer without
-/// interval columns unchanged.
+/// Returns the footer with interval columns declared as plain bytes. A footer without interval
+/// columns is returned unchanged.
 pub(super) fn without_meaning(footer: &Arc<ParquetMetaData>) -> Arc<ParquetMetaData> {
     let roots = footer.file_metadata().schema_descr().root_schema().get_fields();
     if !roots.iter().any(is_interval) {

@@ -54,8 +54,8 @@ pub(crate) struct ParquetTable {
 }
 
 impl ParquetTable {
-    /// Reads the footers of files, given as paths and as names for users. `with_directories` states
-    /// whether directory names become columns.
+    /// Reads the files' footers. Each file is given as a path and the name shown to users.
+    /// `with_directories` states whether directory names become columns.
     pub(crate) fn open(
         paths: Vec<(PathBuf, String)>,
         with_directories: bool,
@@ -134,7 +134,7 @@ fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
     for file in files {
         check_stop()?;
         for column in &file.columns {
-            // The first file may have duplicate names. A query that uses such a name gets an error.
+            // The first file may have duplicate names. A query that uses such a name fails.
             let found = names.position(&column.name).filter(|_| !Arc::ptr_eq(file, &files[0]));
             let Some(known) = found.and_then(|at| columns.get_mut(at)) else {
                 names.add(&column.name, columns.len());

@@ -7,8 +7,8 @@ use tidemark_types::Field;
 use super::file::ParquetFile;
 use super::prune::Value;
 
-/// Returns the timestamp column by which every file declares itself sorted. No row group may start
-/// before the end of the previous row group.
+/// Returns the timestamp column by which every file declares itself sorted, provided that no row
+/// group starts before the previous row group ends.
 pub(super) fn sorted_by(files: &[Arc<ParquetFile>], columns: &[Field]) -> Option<usize> {
     let is_time = |at: &usize| columns[*at].sql_type.is_timestamp();
     (0..columns.len()).filter(is_time).find(|at| is_sorted(files, &columns[*at].name))

@@ -110,7 +110,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Returns the entries of a directory, each with whether it is a directory.
+    /// Returns a directory's entries and whether each is a directory.
     fn entries(&mut self, at: &str) -> EngineResult<Vec<(String, bool)>> {
         // A missing or unreadable directory contains no matching file.
         let Ok(entries) = std::fs::read_dir(self.root.join(at)) else { return Ok(Vec::new()) };

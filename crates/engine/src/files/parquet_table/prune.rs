@@ -12,7 +12,7 @@ use parquet::file::statistics::Statistics;
 use tidemark_functions::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE};
 use tidemark_types::{SYMBOL_EQUAL, SqlType};
 
-/// A value as it is compared with bounds.
+/// A value in a form that can be compared with bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Integer(i64),

@@ -1,4 +1,4 @@
-//! Reads the row groups that pruning has left, one file after another.
+//! Reads the row groups that remain after pruning, one file after another.
 
 use std::fmt;
 use std::fs::File;
@@ -73,7 +73,7 @@ pub(super) struct ParquetScanExec {
     /// Types of the result columns.
     types: Vec<SqlType>,
     limit: Option<usize>,
-    /// Total number of files and of row groups before pruning.
+    /// Total number of files and row groups before pruning.
     all: (usize, usize),
     properties: Arc<PlanProperties>,
 }
@@ -207,7 +207,7 @@ impl FileSelection {
             .map_err(|error| unreadable(&error))?;
         for batch in reader {
             let batch = batch.map_err(|error| unreadable(&error))?;
-            // Checks the memory before the conversion, because the converted cells have about the
+            // Checks available memory before converting, because the converted cells are about the
             // same size.
             account::check_allocation(cell_bytes(&batch))?;
             if !send(self.convert(&batch, &read, types, schema)?) {
@@ -217,10 +217,10 @@ impl FileSelection {
         Ok(true)
     }
 
-    /// Returns how many rows to read per batch, so that the batch's lists usually fit in
+    /// Returns how many rows to read per batch so that the batch's lists usually fit in
     /// [`BATCH_BYTES`].
     ///
-    /// A file declares how many values a row group has, but not how these are distributed among its
+    /// A file declares how many values a row group has, but not how they are distributed among its
     /// rows. If the stored column is a thousand times smaller than its values, the query must have
     /// enough memory for a single row that contains all of them.
     fn rows_at_once(&self, read: &[usize]) -> EngineResult<usize> {
@@ -249,7 +249,7 @@ impl FileSelection {
         Ok(max)
     }
 
-    /// Converts a batch that contains the columns `read` to the result columns.
+    /// Converts a batch, whose columns are listed in `read`, into the result columns.
     fn convert(
         &self,
         batch: &RecordBatch,

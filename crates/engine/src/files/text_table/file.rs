@@ -141,7 +141,7 @@ impl Text {
         })
     }
 
-    /// Whether the file has not changed since it was examined.
+    /// Whether the file is unchanged since it was examined.
     pub(super) fn is_current(&self, known: &TextFile) -> bool {
         let (path, version) = &self.original;
         version.is_at(path, known) && self.version.is_at(&self.path, known)
@@ -191,8 +191,8 @@ impl Text {
     }
 }
 
-/// Time in milliseconds after an examination during which appended data does not count as a change.
-/// Otherwise each statement on a growing log file would be bound again repeatedly.
+/// Time in milliseconds after a file is examined during which appended data does not count as a
+/// change. Without it, each statement on a growing log file would be bound again and again.
 const FRESH_MS: u64 = 1_000;
 
 /// Number of bytes compared at each end of a file.

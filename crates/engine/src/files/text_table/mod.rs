@@ -30,7 +30,7 @@ use scan::TextScanExec;
 pub(crate) const MAX_TEXTS: usize = 1_000;
 /// Maximum number of tables in the cache.
 const MAX_CACHED_TABLES: usize = 64;
-/// Maximum number of columns of a cached table, summed over its files.
+/// Maximum number of columns in a cached table, summed across its files.
 const MAX_CACHED_COLUMNS: usize = 20_000;
 
 /// A table whose rows are in text files.

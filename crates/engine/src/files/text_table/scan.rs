@@ -186,7 +186,7 @@ pub(super) fn named(error: EngineError, text: &Text) -> EngineError {
 }
 
 /// Fails if a value does not fit a guessed type. The type can no longer be widened, because rows
-/// with that type have been sent.
+/// with that type have already been sent.
 fn must_fit(reader: &CsvReader, text: &Text, reported: &[&str]) -> EngineResult<()> {
     let mut widened = reported.iter().zip(&reader.report().widened);
     let found = widened.find_map(|(name, widened)| Some((name, widened.as_ref()?)));

@@ -13,8 +13,8 @@ use tidemark_types::{EngineError, EngineResult, Field, SqlType, identifier};
 use super::file::{Text, TextColumn, changed};
 use super::scan::{CHUNK_BYTES, named};
 
-/// Maximum number of bytes examined in all files together, unless the statement requests that all
-/// data be examined.
+/// Maximum number of bytes examined across all files, unless the statement requests that all data
+/// be examined.
 const MAX_SAMPLE_BYTES: u64 = 64 << 20;
 /// Minimum number of bytes examined in each file.
 const MIN_BYTES: u64 = 64 << 10;

@@ -1,5 +1,5 @@
 //! Message queue between the socket and the reading thread. The messages stay in Rust memory;
-//! JavaScript only gets their number.
+//! JavaScript only receives their count.
 
 use std::collections::VecDeque;
 

@@ -365,8 +365,8 @@ impl Connection {
         committed(&state, rows, transaction, Vec::new())
     }
 
-    /// Handles a group that could not be written. If the group has several commits, perhaps only
-    /// one of them is faulty, so all are retried one by one. After a commit has failed on its own,
+    /// Handles a group that could not be written. If the group has several commits, only one of
+    /// them may be at fault, so all are retried one by one. After a commit has failed on its own,
     /// no further commits run.
     fn fail(&self, group: Group, error: EngineError) -> RowsReply {
         {
@@ -397,7 +397,7 @@ impl Connection {
     }
 }
 
-/// One connection's part of the memory used by all connections.
+/// One connection's contribution to the memory used by all connections.
 struct ConnectionBytes {
     total: Arc<AtomicU64>,
     own: AtomicU64,
@@ -425,7 +425,7 @@ impl Drop for ConnectionBytes {
     }
 }
 
-/// Whether the error cannot be caused by the rows. Either any other rows would fail as well, or it
+/// True if the rows cannot have caused the error. Either any other rows would fail as well, or it
 /// is unknown whether the rows were written.
 fn is_our_fault(code: ErrorCode) -> bool {
     use ErrorCode::{Closed, Damaged, DiskFull, Internal, Io, ReadOnly, RootLocked};
