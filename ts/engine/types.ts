@@ -283,8 +283,8 @@ export interface Database {
   cancelQuery(queryId: bigint): boolean;
   /**
    * Hands a socket's connection off to the engine for about a second. The engine answers the client
-   * while it executes `statements` with varying values, in the order that the terms specify. Throws
-   * if a handoff is impossible.
+   * for as long as the client executes `statements` with varying values, in the order that the
+   * terms specify. Throws if a handoff is impossible.
    */
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff;
   activeQueries(): readonly ActiveQuery[];

@@ -24,10 +24,7 @@ import type { CommitSlots } from './commit-slots.js';
 const COMMIT_BYTES = 256 * 1024;
 /** Time that the first lines after an idle interval wait for more lines. */
 const GATHER_MS = 10;
-/**
- * Maximum number of buffered bytes. It is higher only if two lines of the maximum length require
- * it.
- */
+/** Maximum number of buffered bytes. It is higher only if two lines of maximum length need more. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
 /** Initial and maximum pause before a failed write is retried. */
 const RETRY_MS = 100;
@@ -36,7 +33,7 @@ const MAX_RETRY_MS = 2_000;
 const RETRY_TIMEOUT_MS = 60_000;
 /** Login timeout. */
 const LOGIN_MS = 10_000;
-/** Time during which a stopping server still accepts bytes that arrive. */
+/** How long a stopping server still accepts incoming bytes. */
 const LAST_BYTES_MS = 100;
 
 export interface ConnectionServices {

@@ -8,7 +8,7 @@ import type { PublicKey } from '../auth/index.js';
 
 /** The only supported key type. */
 const KIND = 'ec-p-256-sha256';
-/** Bytes of a signature that is not DER-encoded: two 256-bit numbers. */
+/** Size in bytes of a signature that is not DER-encoded: two 256-bit numbers. */
 const PLAIN_SIGNATURE_BYTES = 64;
 const COORDINATE = /^[\w-]{42,43}={0,1}$/;
 
@@ -45,7 +45,7 @@ export function readKeys(text: string): ReadonlyMap<string, PublicKey> {
   return keys;
 }
 
-/** Looks up the key of a name. */
+/** Looks up the key for a name. */
 type KeySource = (name: string) => PublicKey | null;
 
 export class KeyStore {
@@ -58,7 +58,7 @@ export class KeyStore {
   }
 
   /**
-   * Returns the key of `name` that signed `challenge`, if any. Takes equally long for unknown
+   * Returns the key of `name` that signed `challenge`, if any. Takes the same time for unknown
    * names.
    */
   proves(name: string, challenge: Buffer, signature: Buffer): PublicKey | null {

@@ -4,7 +4,7 @@
  */
 import { type Config, KEYS } from '../config/index.js';
 
-/** Returns the reason why the listener stays closed; `null` if it may open. */
+/** Returns why the listener stays closed; `null` if it may open. */
 export function lineTcpRefusal(config: Config): string | null {
   if (hasSenderKeys(config)) {
     return null;

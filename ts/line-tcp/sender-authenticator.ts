@@ -1,6 +1,6 @@
 /**
- * Decides who may use the line protocol over TCP: anyone if no login is required, otherwise the
- * owners of keys.
+ * Decides who may use the line protocol over TCP: anyone if no login is required, otherwise key
+ * owners.
  */
 import type { Directory, LoginObserver } from '../auth/index.js';
 import { DatabaseError, type Guard, type Principal } from '../session/index.js';

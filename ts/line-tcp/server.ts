@@ -54,8 +54,8 @@ export interface RunningLineTcp {
 }
 
 /**
- * The server closes its side only after the last commit, so that a sender that waits for this knows
- * that its lines were written.
+ * The server closes its side only after the last commit. A sender that waits for this therefore
+ * knows that its lines were written.
  */
 const HALF_OPEN = { allowHalfOpen: true };
 const HANDSHAKE_MS = 10_000;
@@ -63,7 +63,7 @@ const HANDSHAKE_MS = 10_000;
  * Maximum time for a sender to read the challenge, which is the only data that the server writes.
  */
 const STALL_MS = 10_000;
-/** Maximum bytes of one batch's rows in memory; the batch itself has at most 4 MiB. */
+/** Maximum in-memory size of one batch's rows, in bytes; the batch itself is at most 4 MiB. */
 const MAX_BATCH_ROW_BYTES = 64 * 1024 * 1024;
 
 /** Serves at `line.tcp.net.bind.to`; encrypted if there are `credentials`. */

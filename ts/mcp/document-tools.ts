@@ -15,7 +15,7 @@ const SCHEME = 'tidemark://docs/';
 const MARKDOWN = 'text/markdown';
 const DEFAULT_RESULTS = 5;
 const MAX_RESULTS = 20;
-/** Maximum UTF-16 code units in a question. */
+/** Maximum length of a question, in UTF-16 code units. */
 const MAX_QUESTION_LENGTH = 1_000;
 
 export function addDocumentTools(server: McpServer, setting: Setting): void {

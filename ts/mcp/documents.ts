@@ -9,7 +9,7 @@ import { PassageIndex } from './passage-index.js';
 
 /** Paths that are not user documentation: decision records, and the site's start page and files. */
 const NOT_PAGES = /^(?:decisions\/|index\.md$|\.)/;
-/** Maximum UTF-16 code units in a passage. */
+/** Maximum length of a passage, in UTF-16 code units. */
 const PASSAGE_UNITS = 1_200;
 const HEADING = /^(#{1,6}) (.+)$/;
 const FENCE = '```';
@@ -105,7 +105,7 @@ function readPage(folder: string, name: string): Page {
  * topic.
  */
 const GENERATED_NOTE = /^(?:Generated|Made) (?:by|from) /;
-/** Minimum UTF-16 code units in an informative summary. */
+/** Minimum length of an informative summary, in UTF-16 code units. */
 const MIN_SUMMARY = 30;
 
 /**

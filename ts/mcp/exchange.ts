@@ -37,7 +37,7 @@ interface Running {
   readonly stop: AbortController;
 }
 
-/** All running requests; their number is limited by that of connections. */
+/** All running requests; the number of connections limits how many there are. */
 const running = new Set<Running>();
 
 export async function exchange({

@@ -4,7 +4,7 @@
  */
 import { asDatabaseError, type DatabaseError } from '../session/index.js';
 
-/** Maximum UTF-16 code units to show on each side of the error position. */
+/** Maximum number of UTF-16 code units to show on each side of the error position. */
 const EXCERPT_UNITS = 60;
 
 /** An agent's error that does not concern a statement. */

@@ -1,6 +1,6 @@
 /**
- * Ranks passages by the words that they share with a question. It uses BM25 with a higher weight
- * for titles.
+ * Ranks passages by the words they share with a question, using BM25 with a higher weight for
+ * titles.
  */
 
 /** BM25 parameters: term frequency saturation, and length normalisation. */

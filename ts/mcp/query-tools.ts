@@ -9,7 +9,7 @@ import { addTool, type Answer } from './tool.js';
 
 const DEFAULT_ROWS = 100;
 const MAX_PARAMETERS = 1_000;
-/** Maximum UTF-16 code units in a statement. */
+/** Maximum length of a statement, in UTF-16 code units. */
 const MAX_STATEMENT_LENGTH = 1_000_000;
 const EXPLAIN = 'EXPLAIN ';
 const EXPLAIN_ANALYZE = 'EXPLAIN ANALYZE ';

@@ -16,7 +16,7 @@ import {
 import { ToolError } from './failure.js';
 import type { Limits } from './setting.js';
 
-/** Maximum characters to show from a value. */
+/** Maximum number of characters to show from a value. */
 const MAX_VALUE_LENGTH = 4096;
 
 export type ParameterValue = string | number | boolean | null;
@@ -42,7 +42,7 @@ export interface Rows {
   readonly rows: readonly (readonly unknown[])[];
   /** Whether there are more rows than those returned. */
   readonly hasMore: boolean;
-  /** Bytes of a single row that exceeds the limit; `null` if all requested rows fit. */
+  /** Size in bytes of a single row that exceeds the limit; `null` if all requested rows fit. */
   readonly largeRowBytes: number | null;
   /** Whether rows were omitted because the byte limit was reached. */
   readonly isFull: boolean;
@@ -52,7 +52,7 @@ export interface Rows {
   readonly affected: number;
 }
 
-/** The caller's limits: its timeout, and the signal that reports that its client disconnected. */
+/** The caller's limits: its timeout, and a signal that its client has disconnected. */
 export interface Waiting {
   readonly limits: Limits;
   readonly timeoutMs: number;

@@ -15,7 +15,7 @@ import {
 import { Lines } from './lines.js';
 
 /**
- * Maximum bytes in a line from the client, which is enough for any statement. The server's own
+ * Maximum length of a line from the client, in bytes; enough for any statement. The server's own
  * limit is lower.
  */
 const MAX_LINE_BYTES = 17 * 1024 * 1024;

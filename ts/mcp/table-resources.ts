@@ -8,7 +8,7 @@ import { describeTable, namesOf } from './table-tools.js';
 const SCHEME = 'tidemark://tables/';
 const JSON_TYPE = 'application/json';
 const MAX_LISTED = 1_000;
-/** Maximum number of completion values in the protocol. */
+/** Maximum number of completion values that the protocol allows. */
 const MAX_COMPLETIONS = 100;
 
 export function addTableResources(server: McpServer, setting: Setting): void {

@@ -26,7 +26,7 @@ const KINDS: Readonly<Record<string, string>> = {
 
 const TABLE = z.string().min(1).max(1_000).describe('Name of a table or view, without quotes.');
 
-/** The keyword of each kind in SHOW CREATE. */
+/** The SHOW CREATE keyword for each kind. */
 const DDL_WORDS: Readonly<Record<string, string>> = {
   table: 'TABLE',
   view: 'VIEW',

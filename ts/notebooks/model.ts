@@ -42,7 +42,7 @@ export interface StoredNotebook {
   /** Versions, oldest first; the last one is current. Never empty. */
   readonly versions: readonly Version[];
   readonly shares: readonly Share[];
-  /** Token with which any user who has it and may log in can read the notebook. */
+  /** Token that lets any user who has it and may log in read the notebook. */
   readonly link: string | null;
 }
 

@@ -31,7 +31,7 @@ const SHARDS = 64;
 /** Bytes counted per notebook and per version, in addition to their texts. */
 const NOTEBOOK_BYTES = 512;
 const VERSION_BYTES = 256;
-/** Maximum bytes in a notebook's retained versions. */
+/** Maximum total size of a notebook's retained versions, in bytes. */
 const HISTORY_BYTES = 4 * 1024 * 1024;
 const MAX_SHARES = 100;
 const ID_BYTES = 9;
@@ -47,13 +47,13 @@ export interface Records {
 }
 
 export interface NotebookLimits {
-  /** Maximum bytes per text. */
+  /** Maximum size of a text, in bytes. */
   readonly textBytes: () => number;
-  /** Maximum notebooks per owner. */
+  /** Maximum number of notebooks per owner. */
   readonly count: () => number;
   readonly ownerBytes: () => number;
   readonly versions: () => number;
-  /** Maximum bytes for all users in total. */
+  /** Maximum total size for all users, in bytes. */
   readonly totalBytes: () => number;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The workspace of each user who logs in: the console's tabs, drafts and query log. It consists of
  * entries whose content only the console interprets. Each entry has the time of its last change. Of
- * two conflicting changes the later one is stored, so that several windows can write. Only the user
- * can read the workspace.
+ * two conflicting changes, the later is stored, so several windows can write. Only the user can
+ * read the workspace.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -27,9 +27,9 @@ const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
 interface WorkspaceLimits {
-  /** Maximum compressed bytes per user. */
+  /** Maximum compressed size per user, in bytes. */
   readonly userBytes: () => number;
-  /** Maximum compressed bytes for all users in total. */
+  /** Maximum total compressed size for all users, in bytes. */
   readonly totalBytes: () => number;
 }
 

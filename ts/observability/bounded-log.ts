@@ -1,6 +1,6 @@
 /**
- * Limits the logging of events that clients can cause. At most a certain number of lines per minute
- * are logged; further events are only counted.
+ * Limits logging of events that clients can cause. Logs at most a certain number of lines per
+ * minute, and only counts further events.
  */
 import type { Logger } from './logger.js';
 

@@ -1,4 +1,4 @@
-/** Descriptions of the engine's metrics, for which the engine only reports values by name. */
+/** Descriptions of the engine's metrics. The engine itself only reports their values by name. */
 import type { MetricMeaning, MetricsRegistry } from './metrics.js';
 
 function counter(help: string): MetricMeaning {

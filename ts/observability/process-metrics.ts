@@ -1,4 +1,4 @@
-/** Process metrics, with the names of Prometheus' client libraries. */
+/** Process metrics, named as in Prometheus client libraries. */
 import { readdirSync } from 'node:fs';
 
 import type { MetricsRegistry } from './metrics.js';

@@ -20,7 +20,7 @@ import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 /** Dependencies of the listener. */
 interface PgWireServices {
   readonly sessions: SessionHost;
-  /** Records the duration of statements. */
+  /** Records statement durations. */
   readonly statements?: { readonly pgwire: DurationObserver };
   readonly config: Config;
   readonly logger: Logger;
@@ -53,9 +53,9 @@ export interface PgWireOptions extends PgWireLimits {
 interface PgWireLimits {
   readonly accounts: readonly Account[];
   readonly connectionsMax: number;
-  /** Maximum connections per remote address; 0 means a quarter of all connections. */
+  /** Maximum number of connections per remote address; 0 means a quarter of all connections. */
   readonly addressConnectionsMax?: number | undefined;
-  /** Maximum connections without a login; 0 means half of all connections. */
+  /** Maximum number of connections without a login; 0 means half of all connections. */
   readonly withoutLoginMax?: number | undefined;
   readonly statementsMax: number;
   readonly messageBytesMax: number;

@@ -1,6 +1,6 @@
 /**
  * The change feed of a table, shared by all protocols. Each step executes the feed's statement
- * separately; between steps, the feed holds no resources of the engine.
+ * separately; between steps, the feed holds no engine resources.
  */
 import { DatabaseError } from '../engine/error.js';
 import type {
@@ -47,7 +47,7 @@ interface FeedOptions {
 export interface FeedStep {
   readonly change: TableChange;
   readonly reply: ExecuteReply;
-  /** Description of the rows; it differs after the table's columns change. */
+  /** Description of the rows; it changes when the table's columns change. */
   readonly description: StatementDescription;
 }
 

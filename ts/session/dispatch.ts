@@ -11,7 +11,7 @@ export type ServerKind = 'Access' | 'Copy';
 export type Dispatch =
   | { readonly runner: 'engine' }
   | { readonly runner: 'server'; readonly kind: ServerKind; readonly tree: Tree }
-  /** The connection runs the statement, provided that the connection is persistent. */
+  /** The connection runs the statement; this requires a persistent connection. */
   | { readonly runner: 'session'; readonly statement: SessionStatement };
 
 /** The runner of each node kind; `null` for nodes that are only parts of statements. */

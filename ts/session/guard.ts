@@ -69,7 +69,7 @@ export interface Guard {
    * `principal` may not act as that owner.
    */
   viewOwner(principal: Principal, tree: object): Owner;
-  /** Runs a change of the catalog, and updates the permissions accordingly. */
+  /** Runs a catalog change, and updates the permissions accordingly. */
   follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T>;
   /**
    * Checks a statement that failed to bind, because the reason for the failure may be confidential.

@@ -1,7 +1,7 @@
 /**
  * Functions that act on the server instead of on its data: `SELECT reload_config()`. Each call in
- * the syntax tree is replaced by a parameter that follows those of the client. At every execution,
- * the session passes the function's result as the parameter's value.
+ * the syntax tree is replaced with a parameter that follows the client's parameters. At every
+ * execution, the session passes the function's result as the parameter's value.
  */
 import { DatabaseError } from '../engine/error.js';
 import type { ParameterBatch } from '../engine/parameters.js';
@@ -25,9 +25,9 @@ interface OperationSetting {
 
 interface Operation {
   readonly type: 'BOOLEAN' | 'INT';
-  /** Allowed numbers of arguments. */
+  /** Allowed argument counts. */
   readonly argumentCounts: readonly number[];
-  /** Whether the function changes state, so that it must run exactly once and never per row. */
+  /** Whether the function changes state and must therefore run exactly once, never per row. */
   readonly isChange: boolean;
   /** Resolves to the result of the function. */
   run(setting: OperationSetting, numbers: readonly number[]): Promise<boolean | number>;
@@ -36,7 +36,7 @@ interface Operation {
 /** A number, or the client parameter that contains the number. */
 type Argument = { readonly number: string } | { readonly parameter: number };
 
-/** A call of a server function. */
+/** A call to a server function. */
 export interface OperationCall {
   readonly name: string;
   readonly operation: Operation;
@@ -44,7 +44,7 @@ export interface OperationCall {
   readonly span: Span;
 }
 
-/** A syntax tree in which parameters replace the calls of server functions. */
+/** A syntax tree in which parameters replace the calls to server functions. */
 export interface Operated {
   readonly tree: Tree;
   /** The calls, in parameter order. */
@@ -85,7 +85,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ['reload_config', reload('reload_config')],
   ['reload_tls', reload('reload_tls')],
   ['pg_cancel_backend', stop('cancel', [1])],
-  // PostgreSQL also accepts a second argument: the timeout of the wait.
+  // PostgreSQL also accepts a second argument: the wait timeout.
   ['pg_terminate_backend', stop('terminate', [1, 2])],
   [
     'pg_backend_pid',
@@ -105,7 +105,7 @@ function nameOf({ name }: CallNode): string {
   return folded.startsWith(CATALOG) ? folded.slice(CATALOG.length) : folded;
 }
 
-/** Replaces calls of server functions by parameters; throws if a call is invalid. */
+/** Replaces calls to server functions with parameters; throws if a call is invalid. */
 export function operated(tree: Tree): Operated {
   const { nodes = [], spans = [] } = tree as Partial<Tree>;
   const calls: OperationCall[] = [];

@@ -1,4 +1,4 @@
-/** Options of Parquet files for `/exp` and COPY; errors are messages for the client. */
+/** Parquet file options for `/exp` and COPY; errors are messages for the client. */
 import type { ParquetOptions } from '../engine/types.js';
 
 /** Returns an option by its name in lower case; empty for the default. */

@@ -1,6 +1,6 @@
 /**
  * A bound statement: its description for the client, and its execution. It is bound again if the
- * tables, the permissions or the transaction of its session have changed.
+ * tables, the permissions or its session's transaction have changed.
  */
 import { setTimeout } from 'node:timers/promises';
 
@@ -38,7 +38,7 @@ import type { ParsedStatement } from './statement-cache.js';
 import type { TemporaryTable } from './temporary.js';
 import { ALL_TIME, timeBounds, type TimeBounds } from './time-bounds.js';
 
-/** Maximum attempts to run a statement whose tables keep changing before it starts. */
+/** Maximum number of attempts to run a statement whose tables keep changing before it starts. */
 const MAX_ATTEMPTS = 64;
 /**
  * Number of attempts without a pause. Later attempts are delayed, so that concurrent changes can
@@ -241,7 +241,7 @@ export class PreparedStatement {
   }
 
   /**
-   * Called by `Session.prepare`, and again after changes of the catalog or the permissions. Returns
+   * Called by `Session.prepare`, and again after changes to the catalog or the permissions. Returns
    * `null` if an existing binding was reused.
    */
   bind(options: PrepareOptions, read: ParsedStatement): Promise<void> | null {
@@ -374,7 +374,7 @@ export class PreparedStatement {
 
   /**
    * Runs the statement. If it fails with an error about the SQL text, the text with its literals
-   * runs instead, so that message and position refer to that text.
+   * runs instead, so that the error's message and position refer to that text.
    */
   async #run<T>(step: Step<T>, rebinding: Rebinding = SAME_COLUMNS): Promise<T> {
     try {

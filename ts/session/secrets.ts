@@ -14,7 +14,7 @@ import {
   type Tokens,
 } from '../sql/index.js';
 
-/** SQL texts without these words contain no secrets. */
+/** SQL text without these words contains no secrets. */
 const MENTIONED = /password|\btoken\b|tdm_/i;
 const TOKEN = /["'`]?tdm_[\w-]{10,}["'`]?/g;
 const MASK = "'****'";

@@ -2,7 +2,10 @@
 import type { SequenceValue } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
 
-/** Maximum sequences whose last value a session remembers; the least recently used is evicted. */
+/**
+ * Maximum number of sequences whose last value a session remembers; the least recently used is
+ * evicted.
+ */
 const MAX_SEQUENCES = 1_000;
 
 export class SequenceValues {

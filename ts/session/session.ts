@@ -35,7 +35,7 @@ import { type Parse, type ParsedStatement, StatementCache } from './statement-ca
 const DEFAULT_FEEDS = 256;
 const MICROS = 1e6;
 
-/** Maximum UTF-16 code units of a statement. */
+/** Maximum length of a statement, in UTF-16 code units. */
 const MAX_STATEMENT_LENGTH = 16 * 1024 * 1024;
 
 interface SessionHostOptions {
@@ -52,11 +52,11 @@ interface SessionHostOptions {
   readonly operations?: Operations;
   /** Detects the schema of text files; absent if no text files can be read. */
   readonly detectTextShape?: TextShapeDetector;
-  /** Timeout for statements for which the client sets none. */
+  /** Timeout for statements when the client sets none. */
   readonly defaultTimeoutMs?: number;
   /** Maximum timeout that a client can request. */
   readonly maxTimeoutMs?: number;
-  /** Maximum concurrent change feeds. */
+  /** Maximum number of concurrent change feeds. */
   readonly maxFeeds?: () => number;
 }
 
@@ -68,7 +68,7 @@ export class SessionHost implements StatementHost {
   readonly guard: Guard | undefined;
   readonly operations: Operations | null;
   readonly detectTextShape: TextShapeDetector | undefined;
-  /** Connections in all protocols whose clients know their process id. */
+  /** Connections, across all protocols, whose clients know their process id. */
   readonly backends = new Backends();
   readonly feeds: FeedSlots;
   /** Channels for notifications between sessions. */

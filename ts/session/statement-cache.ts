@@ -1,6 +1,6 @@
 /**
- * Caches data for SQL texts that repeat. A syntax tree does not depend on tables, so it is never
- * stale. A bound query is checked before it is used.
+ * Caches data for repeated SQL text. A syntax tree does not depend on tables, so it is never stale.
+ * A bound query is checked before it is used.
  */
 import { LRUCache } from 'lru-cache';
 
@@ -13,10 +13,10 @@ import { asSyntaxError } from './error.js';
 import { type Operated, operated } from './operations.js';
 import { type TemporaryTable, temporaryTable } from './temporary.js';
 
-/** Parses SQL text to a syntax tree; throws an error with `message`, `start` and `end`. */
+/** Parses SQL text into a syntax tree; throws an error with `message`, `start` and `end`. */
 export type Parse = (text: string) => ReadStatement;
 
-/** A parsed SQL text. */
+/** Parsed SQL text. */
 export interface ParsedStatement {
   readonly text: string;
   /** The runner of the statement. */
@@ -57,14 +57,14 @@ const NO_QUESTIONS: TreeQuestions = {
   serverAccesses: () => [],
 };
 
-/** Maximum total bytes of cached SQL texts and syntax trees. */
+/** Maximum total size of cached SQL text and syntax trees, in bytes. */
 const CACHE_BYTES = 32 * 1024 * 1024;
 /**
  * Maximum length of a cached SQL text. Longer texts are almost always a single large INSERT, which
  * does not repeat.
  */
 const MAX_CACHED_TEXT_LENGTH = 64 * 1024;
-/** Maximum bound queries; each may have a plan of about 10 KiB until the next commit. */
+/** Maximum number of bound queries; each may have a plan of about 10 KiB until the next commit. */
 const MAX_QUERIES = 512;
 /**
  * Maximum number of remembered SQL texts. It is smaller than the maximum number of queries, so that
@@ -83,8 +83,8 @@ export class StatementCache {
 
   readonly #queries = new LRUCache<string, Statement>({ max: MAX_QUERIES });
   /**
-   * SQL texts that occurred once recently. When such a text occurs again, it gets its own plan and
-   * cached result.
+   * SQL texts seen once recently. When such a text comes up again, it gets its own plan and cached
+   * result.
    */
   readonly #seenOnce = new LRUCache<string, true>({ max: MAX_SEEN_ONCE });
   /** Parameterised queries whose results differ from those of their original texts. */
@@ -148,7 +148,7 @@ export class StatementCache {
     }
   }
 
-  /** Parses SQL text. If the text has not occurred before, literals are replaced by parameters. */
+  /** Parses SQL text. If the text is new, its literals are replaced with parameters. */
   parsed(text: string): ParsedStatement {
     if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return this.#parseText(text);

@@ -38,7 +38,7 @@ export interface StatementHost {
   timeoutMs(asked: number | undefined): number;
   /** Throws if the server is stopping. */
   refuseIfStopping(): void;
-  /** Converts the error of a statement for the client. */
+  /** Converts a statement's error for the client. */
   failure(error: unknown): DatabaseError;
 }
 

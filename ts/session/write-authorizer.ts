@@ -1,6 +1,6 @@
 /**
  * Handles rows that arrive without a statement, in every protocol. Checks whether the user may
- * write them, gives an owner to a table that they create, and records them in the audit log.
+ * write them, assigns an owner to any table that they create, and records them in the audit log.
  */
 import type { Access } from '../engine/types.js';
 import { DatabaseError } from '../engine/error.js';

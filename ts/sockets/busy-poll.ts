@@ -5,7 +5,7 @@
  * the thread does not poll for it until the client is fast again.
  */
 
-/** Maximum milliseconds to poll, which is also the cost of an unsuccessful wait. */
+/** Maximum time to poll, in milliseconds; also the cost of an unsuccessful wait. */
 export const SOON_MS = 0.25;
 
 /** The event loop's clock and iterations. */

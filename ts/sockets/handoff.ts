@@ -60,7 +60,7 @@ function handleOf(socket: Socket): Handle | null {
 
 /** Consecutive repetitions before the first handoff of a connection. */
 const FIRST_RUNS = 3;
-/** Maximum repetitions required, after handoffs that ended early. */
+/** Maximum number of repetitions required after handoffs that ended early. */
 const MAX_RUNS = 64;
 /** Number of replies below which a handoff does not pay off. */
 const MIN_WORTHWHILE_REPLIES = 16;

@@ -13,20 +13,20 @@ import type { Socket } from 'node:net';
 import { isLoopback, machineOf, plainAddress } from '../config/index.js';
 
 export interface SlotLimits {
-  /** Maximum open connections. */
+  /** Maximum number of open connections. */
   readonly all: number;
-  /** Maximum connections per remote address. */
+  /** Maximum number of connections per remote address. */
   readonly perAddress: number;
-  /** Maximum connections without a login. */
+  /** Maximum number of connections without a login. */
   readonly withoutLogin: number;
   /** Milliseconds after which a client that reads nothing is disconnected. */
   readonly stallMs: number;
 }
 
-/** Time between the announced end of a connection and its close. */
+/** Time between announcing that a connection ends and closing it. */
 const GRACE_MS = 1_000;
 /**
- * Maximum connections over a limit that still receive a reply, each within `REFUSED_MS`
+ * Maximum number of connections over a limit that still receive a reply, each within `REFUSED_MS`
  * milliseconds. Any further connections are dropped.
  */
 export const REFUSED_AT_ONCE = 64;
@@ -184,8 +184,8 @@ export class Slot {
   }
 
   /**
-   * Time since which the connection could be displaced; `null` if it cannot. With `evenIfActive`, a
-   * connection that was active recently can also be displaced.
+   * The time at which the connection became displaceable; `null` if it is not. With `evenIfActive`,
+   * a connection that was active recently can also be displaced.
    */
   idleSince(now: number, evenIfActive = false): number | null {
     if (this.#hasEntered || this.refusal !== null || this.#work > 0) {
@@ -315,7 +315,7 @@ export class Slots {
     const isFull = this.size >= all;
     const isQuotaFull = this.#withoutLogin() >= withoutLogin;
     if ((isFull || isQuotaFull) && !this.#evict(now)) {
-      // If none is idle, connections without a login are still limited to their quota.
+      // If no connection is idle, connections without a login are still limited to their quota.
       return isFull && !(isQuotaFull && this.#evict(now, null, true))
         ? `too many connections [limit=${all}]`
         : null;
@@ -332,9 +332,9 @@ export class Slots {
   }
 
   /**
-   * Displaces a connection without a login: the longest idle one of the machine with the most such
-   * connections. Returns false if none is idle. With `evenIfActive`, displaces the one that has
-   * been open longest, even if it was active recently.
+   * Displaces a connection without a login. It chooses the machine with the most such connections,
+   * and that machine's longest-idle connection. Returns false if none is idle. With `evenIfActive`,
+   * displaces the connection that has been open longest, even if it was active recently.
    */
   #evict(now: number, machine: string | null = null, evenIfActive = false): boolean {
     const idle = new Map<string, { count: number; slot: Slot; since: number }>();

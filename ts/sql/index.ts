@@ -36,7 +36,7 @@ const GRAMMAR: Grammar = {
 
 const END = TokenKind.End;
 /**
- * Minimum letters in a word that may be a mistyped keyword; shorter words resemble too many
+ * Minimum length of a word that may be a mistyped keyword; shorter words resemble too many
  * keywords.
  */
 const MIN_WORD = 3;
@@ -96,7 +96,7 @@ function wordsAt(text: string, offset: number): { word: string; end: number }[] 
   });
 }
 
-/** Parses one statement to its syntax tree. */
+/** Parses one statement into its syntax tree. */
 export function parse(text: string): Tree {
   return readStatement(text).tree;
 }

@@ -71,8 +71,8 @@ export function requestHandoffs(
 }
 
 /**
- * Whether only a change of permissions can end the login. Tokens and sessions expire, and a
- * password that another service verifies may change.
+ * Whether only a permission change can end the login. Tokens and sessions expire, and a password
+ * that another service verifies may change.
  */
 function isLasting({ headers }: HttpContext, authenticator: Authenticator): boolean {
   if (!authenticator.required) {

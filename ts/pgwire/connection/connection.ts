@@ -34,9 +34,9 @@ import * as reply from '../protocol/server-messages.js';
 import { refuseDumps, statusParameters } from './session-start.js';
 
 const LOGIN_LATE = 'login took too long';
-/** Maximum bytes a client may send ahead of the message being processed. */
+/** Maximum number of bytes that a client may send ahead of the message being processed. */
 const INBOUND_BYTES = 1_048_576;
-/** Maximum bytes of buffered replies before they are written without a flush. */
+/** Maximum number of buffered reply bytes before they are written without a flush. */
 const OUTBOUND_BYTES = 65_536;
 const AUTH_MESSAGE_BYTES = 65_536;
 /** Delay before a refused login is answered, regardless of the reason for the refusal. */
@@ -642,8 +642,8 @@ export class Connection implements Drained {
       return;
     }
     if (this.handoff !== null) {
-      // Data that the engine is writing must not be truncated, so the error waits for the end of
-      // the handoff.
+      // Data that the engine is writing must not be truncated, so the error is deferred until the
+      // handoff ends.
       this.fate ??= error;
       this.handoff.revoke(false);
       return;

@@ -39,7 +39,7 @@ export class Drain {
     });
   }
 
-  /** To be called when a connection may have become idle. */
+  /** Must be called when a connection may have become idle. */
   check(): void {
     if (!this.#isOn) {
       return;

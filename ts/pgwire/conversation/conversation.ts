@@ -214,7 +214,7 @@ export class Conversation {
     return this.inserts.isRepeating;
   }
 
-  /** Handles a Bind that was accepted as bytes but that was not followed by its Execute. */
+  /** Handles a Bind that was accepted as bytes but not followed by its Execute. */
   private finishBind(): void {
     const body = this.inserts.takeUnexecutedBind();
     if (body !== null) {
@@ -672,7 +672,7 @@ export class Conversation {
     return true;
   }
 
-  /** Runs a portal so that it can be cancelled. */
+  /** Runs a portal, so that it can be cancelled while it runs. */
   private async run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
     this.refuseIfClosed();
     this.running = portal;

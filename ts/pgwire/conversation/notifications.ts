@@ -16,14 +16,14 @@ import * as reply from '../protocol/server-messages.js';
 /** PostgreSQL's limits. */
 const MAX_CHANNEL_LENGTH = 63;
 const MAX_PAYLOAD_LENGTH = 7_999;
-/** Maximum channels per connection. */
+/** Maximum number of channels per connection. */
 const MAX_CHANNELS = 1_000;
 /**
- * Maximum bytes buffered for a client that does not read. If more are buffered, the connection is
+ * Maximum number of bytes buffered for a client that does not read. Beyond it, the connection is
  * closed.
  */
 const MAX_WAITING_BYTES = 1_048_576;
-/** Maximum number of messages that a block can send at its commit. */
+/** Maximum number of messages that a block can send when it commits. */
 const MAX_UNSENT = 10_000;
 /** Interval between login checks on a connection that only listens. */
 const POLL_MS = 1_000;

@@ -17,7 +17,7 @@ import type { Statements } from '../statements/statements.js';
 import type { TemporaryTables } from '../statements/temporary-tables.js';
 
 export interface ConversationLimits {
-  /** Maximum prepared statements, and maximum portals, per session. */
+  /** Maximum number of prepared statements per session, and of portals. */
   readonly statementsMax: number;
   /** Options that the client set at startup. */
   readonly options?: string | undefined;

@@ -111,7 +111,7 @@ export class SessionSettings {
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
 
-/** Parses `statement_timeout` to milliseconds, with or without a unit. */
+/** Parses `statement_timeout` into milliseconds, with or without a unit. */
 function timeout(value: string): number | undefined {
   const match = /^(\d{1,9})\s*(ms|s|min|h)?$/.exec(value.trim());
   if (match === null) {
@@ -129,7 +129,7 @@ function isNanoseconds(value: string): boolean {
   return value === 'ns';
 }
 
-/** Message levels at which the client receives notices, from the most verbose one. */
+/** Message levels at which the client receives notices, starting with the most verbose. */
 const SHOWING: ReadonlySet<string> = new Set(
   'debug5 debug4 debug3 debug2 debug1 debug log info notice'.split(' '),
 );

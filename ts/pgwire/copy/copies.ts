@@ -12,7 +12,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 
 interface CopiesSetting extends CopySetting {
   readonly outlet: { queue(bytes: Buffer): void; readonly send: Send };
-  /** Runs a portal so that it can be cancelled. */
+  /** Runs a portal, so that it can be cancelled while it runs. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
 }
 

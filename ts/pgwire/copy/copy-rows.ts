@@ -1,4 +1,4 @@
-/** COPY … TO STDOUT: converts DataRow messages of the engine to CopyData, one message per row. */
+/** COPY … TO STDOUT: converts the engine's DataRow messages into CopyData, one message per row. */
 import type { ResultColumn } from '../../session/index.js';
 import { type CopyOptions, names } from './copy-options.js';
 import { copyData } from '../protocol/server-messages.js';

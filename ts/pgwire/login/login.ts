@@ -48,7 +48,7 @@ export type LoginMethod = 'scram' | 'cleartext';
 interface Entry {
   readonly entered: Entered;
   readonly verifier: ScramVerifier;
-  /** Checks a password; takes equally long for every password. */
+  /** Checks a password; takes the same time for every password. */
   fits(password: string): boolean | Promise<boolean>;
 }
 
@@ -193,7 +193,7 @@ export class LoginExchange {
       : authenticationSasl(this.mechanisms());
   }
 
-  /** Supported mechanisms, the preferred one first. */
+  /** Supported mechanisms, in order of preference. */
   private mechanisms(): string[] {
     const { endPoint } = this.candidate;
     return endPoint === null ? [SCRAM_MECHANISM] : [SCRAM_PLUS_MECHANISM, SCRAM_MECHANISM];

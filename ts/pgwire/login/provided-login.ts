@@ -45,8 +45,8 @@ export class SessionUser implements Principal {
   readonly name: string;
   readonly readOnly: boolean;
   /**
-   * Whether only a change of permissions can end the login, because the login involves neither a
-   * token nor another service.
+   * Whether only a permission change can end the login, because the login involves neither a token
+   * nor another service.
    */
   readonly isLasting: boolean;
   identity: Identity;

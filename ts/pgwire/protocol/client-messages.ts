@@ -58,8 +58,8 @@ export function decodeText(bytes: Buffer): string {
 }
 
 /**
- * Maximum bytes of an ASCII string that is decoded without creating a view of its bytes. Most
- * strings are short and ASCII.
+ * Maximum length in bytes of an ASCII string that is decoded without creating a view of its bytes.
+ * Most strings are short and ASCII.
  */
 const SHORT_BYTES = 64;
 
@@ -102,7 +102,7 @@ class BodyReader {
     return this.body.readUInt32BE(this.pass(4));
   }
 
-  /** Reads a string up to a zero byte. */
+  /** Reads a NUL-terminated string. */
   text(): string {
     const end = this.body.indexOf(0, this.at);
     if (end < 0) {

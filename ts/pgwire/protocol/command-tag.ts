@@ -1,4 +1,4 @@
-/** The command tag for a statement of the engine. */
+/** The command tag for an engine statement. */
 export function commandTag(kind: string, command: string, rows: number): string {
   const word = command.toUpperCase();
   switch (kind) {

@@ -113,7 +113,7 @@ export interface FieldDescription {
   readonly table: number;
   readonly column: number;
   readonly oid: number;
-  /** Bytes per value; -1 if variable. */
+  /** Size of a value in bytes; -1 if variable. */
   readonly size: number;
   readonly modifier: number;
   /** Format: 0 is text, 1 is binary. */

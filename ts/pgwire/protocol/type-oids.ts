@@ -1,4 +1,4 @@
-/** Maps type names of the engine to type OIDs of the protocol. */
+/** Maps the engine's type names to the protocol's type OIDs. */
 import type { ResultColumn } from '../../session/index.js';
 import { type FieldDescription, noData, rowDescription } from './server-messages.js';
 
@@ -62,7 +62,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   PERIOD: [Oid.Interval, 16],
 };
 
-/** Array types of parameters; the engine parses their text form. */
+/** Parameter array types; the engine parses their text form. */
 const ARRAYS: Readonly<Record<string, number>> = {
   'BOOLEAN[]': Oid.BoolArray,
   'NAME[]': Oid.NameArray,
@@ -192,7 +192,7 @@ const DECLARED: Readonly<Record<number, string>> = {
   [Oid.TimestamptzArray]: 'TIMESTAMP[]',
 };
 
-/** The engine's type for the declared type of a parameter; `null` to infer it. */
+/** The engine's type for a parameter's declared type; `null` to infer it. */
 export function declaredType(oid: number): string | null {
   return DECLARED[oid] ?? null;
 }

@@ -24,7 +24,7 @@ interface Savepoint {
   readonly portals: ReadonlySet<string>;
 }
 
-/** Maximum savepoints per block; some drivers set one for each COPY or INSERT. */
+/** Maximum number of savepoints per block; some drivers set one for each COPY or INSERT. */
 const MAX_SAVEPOINTS = 10_000;
 
 export class Block {
@@ -117,7 +117,7 @@ export class Block {
     return portals;
   }
 
-  /** Index of the latest savepoint with a name. */
+  /** Index of the latest savepoint with this name. */
   private indexOf(name: string): number {
     const index = this.savepoints.findLastIndex((savepoint) => savepoint.name === name);
     if (index < 0) {

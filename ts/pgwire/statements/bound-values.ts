@@ -6,7 +6,7 @@ import type { BindMessage, BoundParameters } from '../protocol/client-messages.j
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { formatCodes } from './format-codes.js';
 
-/** Lookup table by byte value: 1 for ASCII characters except zero. */
+/** Lookup table by byte value: 1 for ASCII characters except NUL. */
 const ASCII = Uint8Array.from({ length: 256 }, (_, byte) => (byte > 0 && byte < 128 ? 1 : 0));
 const COUNT_BYTES = 2;
 const LENGTH_BYTES = 4;
@@ -83,7 +83,7 @@ export class BoundValues {
   }
 }
 
-/** Whether the bytes are valid text in the protocol: UTF-8 without zero bytes. */
+/** Whether the bytes are valid text in the protocol: UTF-8 without NUL bytes. */
 function isText(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
   while (at < end && ASCII[bytes[at] ?? 0] === 1) {

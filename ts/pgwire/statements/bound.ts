@@ -16,7 +16,7 @@ import type { Scroll } from './scroll.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { declaredType, oidOf } from '../protocol/type-oids.js';
 
-/** Maximum parameters of a statement; the count is an unsigned 16-bit number. */
+/** Maximum number of parameters per statement; the count is an unsigned 16-bit number. */
 const PARAMETERS_MAX = 65_535;
 
 /** A statement prepared by Parse. */

@@ -21,7 +21,7 @@ interface CursorSetting {
   readonly portals: Portals;
   readonly block: Block;
   prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement>;
-  /** Runs a portal so that it can be cancelled. */
+  /** Runs a portal, so that it can be cancelled while it runs. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
 }
 

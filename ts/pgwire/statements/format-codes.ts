@@ -1,4 +1,4 @@
-/** Format codes of Bind: 0 is text, 1 binary. */
+/** Format codes in Bind: 0 is text, 1 is binary. */
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 const NONE: readonly number[] = [];

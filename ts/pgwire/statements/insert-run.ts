@@ -14,7 +14,7 @@ import type { FrameRange } from '../protocol/frames.js';
 import { type Executable, Portal } from './portal.js';
 import { bindComplete, commandComplete } from '../protocol/server-messages.js';
 
-/** Maximum buffered rows, and maximum bytes of their values. */
+/** Maximum number of buffered rows, and maximum size of their values in bytes. */
 const MAX_ROWS = 16_384;
 const MAX_BYTES = 8 * 1024 * 1024;
 
@@ -33,8 +33,8 @@ const BEFORE_WRITING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a statement is an INSERT with parameters that returns no rows, so that its executions can
- * be buffered.
+ * Whether a statement is an INSERT with parameters that returns no rows, so its executions can be
+ * buffered.
  */
 function isBatchable({ description }: Pick<Executable, 'description'>): boolean {
   const { kind, columns, parameters } = description;

@@ -4,12 +4,12 @@
  */
 import { ProtocolError } from '../protocol/protocol-error.js';
 
-/** Maximum bytes of buffered rows, per cursor and for all cursors together. */
+/** Maximum size of buffered rows in bytes, per cursor and for all cursors together. */
 const MAX_BYTES = 64 << 20;
 const MAX_TOTAL_BYTES = 256 << 20;
-/** Approximate bytes of each chunk of buffered rows. */
+/** Approximate size of each chunk of buffered rows, in bytes. */
 const CHUNK_BYTES = 64 << 10;
-/** Bytes that store the offset of a row, in addition to the row's content. */
+/** Size in bytes of the offset stored for each row, in addition to the row's content. */
 const ROW_BYTES = 4;
 
 let totalBytes = 0;

@@ -9,7 +9,7 @@ import { ScrollRows } from './scroll-rows.js';
 /** Reads at most `maxRows` rows from the query; 0 means all rows. Resolves to true at the end. */
 export type Read = (maxRows: number, send: Send) => Promise<boolean>;
 
-/** The rows that a step passes over, the first of them at `from`; none if `count` is 0. */
+/** The rows that a step passes over, starting at `from`; none if `count` is 0. */
 interface Passed {
   readonly from: number;
   readonly count: number;

@@ -108,7 +108,7 @@ function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | nul
   return node?.kind === 'Array' && node.items.length > 0 ? node.items : null;
 }
 
-/** Parses `switch(e, value, result, …, [otherwise])` to a CASE node. */
+/** Parses `switch(e, value, result, …, [otherwise])` into a CASE node. */
 function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
   const [operand = null, ...remaining] = list;
   const branches: { when: NodeId; then: NodeId }[] = [];
@@ -319,7 +319,7 @@ function extractArguments(p: Parser): NodeId[] {
   return [field, p.grammar.expression(p)];
 }
 
-/** Parses `COLUMNS (name type, …)` in UNNEST to a call whose arguments are casts of the names. */
+/** Parses `COLUMNS (name type, …)` in UNNEST into a call whose arguments are casts of the names. */
 function jsonColumns(p: Parser): NodeId {
   const start = p.start();
   const name = p.takeName(false);

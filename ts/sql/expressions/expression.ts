@@ -270,7 +270,8 @@ function similarOperator(
 }
 
 /**
- * Parses `pattern ESCAPE 'c'` to a call that returns the pattern with the default escape character.
+ * Parses `pattern ESCAPE 'c'` into a call that returns the pattern with the default escape
+ * character.
  */
 function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
   if (!p.at('ESCAPE') || !atText(p, 1)) {

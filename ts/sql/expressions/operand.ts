@@ -240,7 +240,7 @@ function wordOperand(p: Parser): NodeId {
   return callOrColumn(p);
 }
 
-/** Parses `ARRAY(SELECT e …)` to a call with the query as its argument. */
+/** Parses `ARRAY(SELECT e …)` into a call with the query as its argument. */
 function arrayOfQuery(p: Parser, start: number): NodeId {
   const span = { start, end: p.lastEnd() };
   const open = p.start();

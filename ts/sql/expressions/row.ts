@@ -130,8 +130,8 @@ export function comparedRows(
     return p.failAt('row values support only =, <>, <, <=, >, >= and IN', span.start, span.end);
   }
   const [strict, loose] = order;
-  // Built from the last member to the first. For each member: it is less, or it is equal and the
-  // condition on the following members holds.
+  // Built from the last member back to the first. Each member must be less, or it must be equal and
+  // the condition on the following members must hold.
   const comparison = pairs.slice(0, -1).reduceRight(
     (condition, pair) => {
       const equal = addLogical(p, 'And', [compare('Equal', pair), condition], span);
@@ -139,8 +139,7 @@ export function comparedRows(
     },
     compare(operator, pairs.at(-1) ?? first),
   );
-  // Also adds a condition on the first member alone, with which a time range or a zone map can be
-  // used.
+  // Also adds a condition on the first member alone, which makes a time range or a zone map usable.
   return addLogical(p, 'And', [compare(loose, first), comparison], span);
 }
 

@@ -3,7 +3,7 @@ import type { TypeName } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Maximum fractional digits that TIMESTAMP stores. */
+/** Maximum number of fractional digits that TIMESTAMP stores. */
 const MICROSECOND_DIGITS = 6;
 
 /**

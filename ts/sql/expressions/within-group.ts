@@ -33,8 +33,8 @@ export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
 }
 
 /**
- * Returns whether `percentile_cont` has a descending order. If it has, both the values and the
- * result are negated.
+ * Returns whether `percentile_cont` has a descending order. If so, both the values and the result
+ * are negated.
  */
 export function isFromTheTop(name: string, item: OrderItem | null): boolean {
   return item !== null && item.descending && name.toUpperCase() === 'PERCENTILE_CONT';
@@ -42,7 +42,7 @@ export function isFromTheTop(name: string, item: OrderItem | null): boolean {
 
 /**
  * Returns the arguments of an ordered-set aggregate: the value, then the original arguments. For
- * MODE and a descending PERCENTILE_DISC, a last argument states whether the order is descending.
+ * MODE and a descending PERCENTILE_DISC, a final argument states whether the order is descending.
  */
 export function orderedArguments(
   p: Parser,

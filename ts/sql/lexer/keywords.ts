@@ -1,6 +1,6 @@
 /**
  * Words with a fixed meaning. Few words are reserved. Most are keywords only where the grammar
- * expects them, so that `timestamp`, `type` or `offset` can be a column name.
+ * expects them, so `timestamp`, `type` or `offset` can be a column name.
  */
 
 /** Words that can be names only in double quotes. */
