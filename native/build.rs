@@ -1,6 +1,6 @@
-//! Sets the linker flags of the addon. If the linker supports it, identical functions are folded,
-//! because the query engine's generic code is instantiated many times. The stripped addon has 59.4
-//! MiB with folding and about 7 MiB more without. Folded functions share an address. That is
+//! Sets the addon's linker flags. If the linker supports it, identical functions are folded,
+//! because the query engine's generic code is instantiated many times. The stripped addon is 59.4
+//! MiB with folding and about 7 MiB larger without. Folded functions share an address. That is
 //! harmless, because their code is identical and Rust does not guarantee distinct addresses.
 
 use std::process::Command;

@@ -41,8 +41,8 @@ export async function bundleServer() {
       // Source maps make stack traces readable with `node --enable-source-maps`. A normal start
       // does not open them.
       sourcemap: true,
-      // Names and line breaks are retained. Comments are removed, because every start would have to
-      // scan them.
+      // Names and line breaks are retained. Comments are removed, because otherwise every start
+      // would have to scan them.
       comments: false,
       minify: false,
     });

@@ -1,6 +1,6 @@
 // Verifies the table of allowed imports in docs/architecture.md. Rust crates are checked with
-// `cargo metadata`, TypeScript folders with dependency-cruiser (.dependency-cruiser.mjs), folders
-// inside a crate with rust-folders.mjs.
+// `cargo metadata`, TypeScript folders with dependency-cruiser (.dependency-cruiser.mjs), and
+// folders inside a crate with rust-folders.mjs.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ const TEST = /^(test|ts\/console\/test)\//;
 
 /**
  * @param {string} root
- * @param {string[]} files all files of the repository
+ * @param {string[]} files all files in the repository
  * @returns exports and modules that are unused, or used only by their own tests
  */
 export function deadCode(root, files) {

@@ -16,7 +16,7 @@ const TOLERANCE = 0.05;
 /** The function in crates/testkit/src/bin/kernel-counts.rs whose instructions callgrind counts. */
 const COUNTED = 'kernel_counts::counted';
 
-/** Returns the reason why instructions cannot be counted here, or undefined. */
+/** Returns why instructions cannot be counted here, or undefined if they can. */
 async function obstacle() {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     return 'the counts are those of Linux on x86-64';

@@ -78,7 +78,7 @@ const OPERATORS = [
   [/\bif !/g, 'if '],
   [/= true;/g, '= false;'],
   [/= false;/g, '= true;'],
-  // Removes a step of the protocol.
+  // Removes a protocol step.
   [/^ +[a-z][\w.:&*]*\([^;=]*\)\??;$/g, ''],
 ];
 
@@ -149,12 +149,12 @@ async function build() {
   return { program: code === 0 ? program : null, output };
 }
 
-/** Time limits of the tests and of the harnesses, in seconds. */
+/** Time limits for the tests and the harnesses, in seconds. */
 const limits = [600, 600];
 
 /**
- * Returns the first failing test, after which the program is killed, or another reason for its
- * failure. Returns undefined on success.
+ * Returns the first failing test, after which the program is killed, or another reason why the
+ * program failed. Returns undefined on success.
  */
 function firstFailure(program, filter, seconds) {
   const cwd = join(copy, 'crates', 'testkit');

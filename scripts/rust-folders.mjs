@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { codeOf, imports } from './rust-modules.mjs';
 
 /**
- * Folder orders, from the lowest to the highest. `isWhole`: whether every module of the root must
+ * Folder orders, from the lowest to the highest. `isWhole`: whether every module in the root must
  * be listed. `receivers`: names of variables that have the type, as used in method calls.
  */
 const ORDERS = [

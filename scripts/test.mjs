@@ -169,7 +169,7 @@ function recorded({ suite, name }) {
   return recordedSeconds(suite).get(name) ?? 0;
 }
 
-/** Runs programs concurrently, and then, one at a time, those that must run alone. */
+/** Runs programs concurrently, and then runs those that must run alone, one at a time. */
 async function runAll(programs) {
   const timed = async ({ suite, name, work }) => {
     const began = Date.now();

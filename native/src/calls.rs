@@ -114,7 +114,8 @@ impl<T: ToNapiValue> Drop for Settled<T> {
     }
 }
 
-/// Runs a function that may block (opens files, waits for a disk) off the runtime's threads.
+/// Runs a function that may block (one that opens files or waits for a disk) outside the runtime's
+/// threads.
 pub(crate) fn spawn_blocking<'env, T>(
     env: &'env Env,
     entry: &'static str,

@@ -5,7 +5,7 @@
 //! which only `ts/engine` reads. A JavaScript buffer is copied before a call leaves the JavaScript
 //! thread. A panic anywhere below becomes an `Internal` error.
 
-// The macros of napi expand to unsafe code; this crate contains no other unsafe code.
+// napi's macros expand to unsafe code; this crate contains no other unsafe code.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod calls;
@@ -43,7 +43,7 @@ fn arm_failure_points() {
     drop(failpoint::arm_from_environment());
 }
 
-/// Runs on each thread that loads the addon, and prepares for the end of the thread.
+/// Runs on each thread that loads the addon, and prepares for the thread's end.
 #[napi(module_exports)]
 pub fn on_load(_: Object<'_>) -> napi::Result<()> {
     retain_main_heap();
@@ -115,7 +115,7 @@ pub struct NativeLifted {
     pub values: Vec<String>,
 }
 
-/// Replaces the literals of an SQL text with parameters; returns null if none can be replaced.
+/// Replaces the literals in SQL text with parameters; returns null if none can be replaced.
 #[napi(catch_unwind)]
 pub fn lift_literals(text: String) -> napi::Result<Option<NativeLifted>> {
     let lifted = |LiftedQuery { text, types, values }: LiftedQuery<'_>| NativeLifted {
@@ -134,7 +134,7 @@ pub struct NativeDatabase {
 
 #[napi]
 impl NativeDatabase {
-    /// Binds a statement: `tree` is the JSON of a `Tree`, `context` of a `StatementContext`.
+    /// Binds a statement: `tree` is a `Tree` as JSON, and `context` a `StatementContext` as JSON.
     #[napi(catch_unwind)]
     pub fn prepare<'env>(
         &self,
@@ -193,7 +193,7 @@ impl NativeDatabase {
         sync("cancel_query", || Ok(self.database.cancel_query(id, gently)))
     }
 
-    /// Serves the client of a socket. No other code may read or write the socket until the promise
+    /// Serves the client on a socket. No other code may read or write the socket until the promise
     /// is settled. `spec` is the JSON of a `HandoffSpec`, which lists the statements in order.
     #[napi(catch_unwind)]
     pub fn hand_off<'env>(
@@ -265,7 +265,7 @@ impl NativeDatabase {
         sync("set_parameters", || self.database.set_parameters(list.as_bytes()))
     }
 
-    /// Stops running work, checkpoints and releases the root, within roughly this many
+    /// Stops running work, writes a checkpoint and releases the root, all within roughly this many
     /// milliseconds. The log reports the result. Fails if acknowledged data may not be durable.
     #[napi(catch_unwind)]
     pub fn close<'env>(
@@ -292,7 +292,7 @@ pub struct NativeHandoffResult {
     pub unsent: Buffer,
     /// Index of the statement executed last, unless a Sync followed it.
     pub last: Option<u32>,
-    /// If that statement failed, its error as JSON, which has not been sent to the client yet.
+    /// If that statement failed, its error as JSON, which has not yet been sent to the client.
     pub failure: Option<String>,
     /// Rows of that statement if they exceed one chunk. None of them has been sent.
     pub reply: Option<NativeReply>,
@@ -407,9 +407,9 @@ impl NativeChunk {
     /// referenced Rust memory instead, that memory would be freed only at the next collection,
     /// which may be much later.
     ///
-    /// While 10 M rows are read at full speed, 19 MiB are held as JSON and 1 MiB as CSV; without
-    /// copying, it was 29 and 25 MiB. A long row is passed without copying, because copying 64 MiB
-    /// blocks the JavaScript thread for more than 50 ms.
+    /// While 10 M rows are read at full speed, the bytes in memory amount to 19 MiB as JSON and 1
+    /// MiB as CSV; without copying, to 29 and 25 MiB. A long row is passed without copying, because
+    /// copying 64 MiB blocks the JavaScript thread for more than 50 ms.
     fn new(env: &Env, Chunk { bytes, rows }: Chunk) -> napi::Result<Self> {
         let bytes = match bytes.len() {
             LONG_ROW_BYTES.. => ArrayBuffer::from_data(env, bytes)?,
@@ -452,7 +452,7 @@ impl NativeReply {
 
 #[napi]
 impl NativeStatement {
-    /// Returns the newest epoch if preparing the statement again would certainly return the same
+    /// Returns the newest epoch if preparing the statement again is certain to return the same
     /// description.
     #[napi(catch_unwind)]
     pub fn current_epoch(&self) -> napi::Result<Option<f64>> {
@@ -550,7 +550,7 @@ impl NativeResultStream {
     }
 }
 
-/// Accepts bytes to be written into tables.
+/// Accepts bytes to write to tables.
 #[napi]
 pub struct NativeAppender {
     database: Arc<Database>,
@@ -598,7 +598,7 @@ impl NativeAppender {
 
     /// Commits and returns the report as JSON. For line protocol and the columnar protocol, the
     /// first call returns the planned changes. With `split`, a plan for several commits is replaced
-    /// with a plan for the first one.
+    /// with a plan for the first commit.
     #[napi(catch_unwind)]
     pub fn finish<'env>(
         &self,
@@ -633,7 +633,7 @@ pub struct NativeReceived<'env> {
     pub messages: Vec<BufferSlice<'env>>,
     /// Number of messages queued for the appender.
     pub queued_messages: u32,
-    /// Total bytes of these messages.
+    /// Total size of these messages in bytes.
     pub queued_bytes: f64,
     /// Bytes to send to the client, if any.
     pub reply: Option<Buffer>,

@@ -1,11 +1,10 @@
-//! Specifications of appenders, which define how incoming bytes are read, and the results of
-//! appenders.
+//! Appender specifications, which define how incoming bytes are read, and appender results.
 
 use serde::{Deserialize, Serialize};
 
 use crate::TableMetadata;
 
-/// Target table of an appender and the format of its bytes.
+/// An appender's target table and input format.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
@@ -25,7 +24,7 @@ pub struct AppenderSpec {
     /// Partitioning of a created table.
     #[serde(default)]
     pub partition_by: Option<String>,
-    /// Number of staged rows at which they are written to disk.
+    /// Number of staged rows that triggers a write to disk.
     #[serde(default)]
     pub max_uncommitted_rows: Option<u64>,
     /// Expected out-of-order lag in microseconds.
@@ -44,14 +43,14 @@ pub enum AppenderKind {
     Csv,
     /// Line protocol. Each line names its table. Specified by a [`LinesSpec`].
     Lines,
-    /// Messages of the columnar protocol, which name their tables and request the commits.
-    /// Specified by a [`ColumnsSpec`].
+    /// Columnar-protocol messages, which name their tables and request commits. Specified by a
+    /// [`ColumnsSpec`].
     Columns,
-    /// Data of COPY … FROM STDIN for a prepared INSERT. Specified by a [`CopySpec`].
+    /// COPY … FROM STDIN data for a prepared INSERT. Specified by a [`CopySpec`].
     Copy,
 }
 
-/// How the data of COPY … FROM STDIN is parsed.
+/// How COPY … FROM STDIN data is parsed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -60,7 +59,7 @@ pub struct CopySpec {
     pub kind: AppenderKind,
     /// The COPY format.
     pub format: CopyFormat,
-    /// Delimiter between the values of a line. Like `quote` and `escape`, it is one ASCII
+    /// The delimiter between the values on a line. Like `quote` and `escape`, it is a single ASCII
     /// character.
     pub delimiter: char,
     /// CSV only: the quote character.
@@ -75,7 +74,7 @@ pub struct CopySpec {
     pub columns: Vec<CopyColumnSpec>,
 }
 
-/// A format of COPY.
+/// A COPY format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -97,20 +96,20 @@ pub enum CopyHeader {
     None,
     /// The first line contains names and is skipped.
     Skip,
-    /// The first line contains the names of the columns and must match them.
+    /// The first line contains the column names, which must match.
     Match,
 }
 
-/// How the values of a column are encoded.
+/// How a column's values are encoded.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CopyColumnSpec {
     /// Type of binary values, as a `PostgreSQL` OID.
     pub oid: u32,
-    /// CSV only: an unquoted value is never null.
+    /// CSV only: whether to treat unquoted values as non-null.
     pub force_not_null: bool,
-    /// CSV only: a quoted value may be null.
+    /// CSV only: whether quoted values may be null.
     pub force_null: bool,
 }
 
@@ -155,7 +154,7 @@ pub struct CopyMistake {
 pub struct LinesSpec {
     /// The input format.
     pub kind: AppenderKind,
-    /// Unit of timestamps that do not specify one.
+    /// Unit of timestamps without an explicit unit.
     pub precision: LinePrecision,
     /// Whether missing tables are created.
     pub create_tables: bool,
@@ -171,8 +170,7 @@ pub struct LinesSpec {
     pub is_continued: bool,
 }
 
-/// How messages of the columnar protocol are parsed, and whether they may create tables and
-/// columns.
+/// How columnar-protocol messages are parsed, and whether they may create tables and columns.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -191,7 +189,7 @@ pub struct ColumnsSpec {
     pub max_tables: usize,
     /// Maximum total size in bytes of the strings in a connection's dictionary.
     pub max_dictionary_bytes: usize,
-    /// Number of pending rows at which they must be committed.
+    /// Number of pending rows that forces a commit.
     pub max_pending_rows: u64,
     /// Maximum size in bytes of all pending rows in memory.
     pub max_pending_bytes: usize,
@@ -199,7 +197,7 @@ pub struct ColumnsSpec {
     pub max_total_bytes: u64,
 }
 
-/// A unit of timestamps.
+/// A timestamp unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum LinePrecision {
@@ -236,7 +234,7 @@ pub enum RowsReply {
         at: u64,
         /// The reason.
         reason: String,
-        /// Whether the total size of the rows exceeds a limit, although each row is valid.
+        /// Whether the total size of the rows exceeds a limit, even though each row is valid.
         is_too_large: bool,
         /// Table that the line names, if known. The reason may reveal facts about this table.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -346,7 +344,7 @@ pub struct CsvTextSpec {
     pub columns: Vec<CsvColumnSpec>,
     /// How malformed lines are handled.
     pub atomicity: CsvAtomicity,
-    /// Whether surplus fields of a line are ignored instead of rejecting the line.
+    /// Whether to ignore a line's surplus fields instead of rejecting the line.
     pub skip_extra_values: bool,
 }
 
@@ -357,7 +355,7 @@ pub struct CsvTextSpec {
 pub enum CsvAtomicity {
     /// The import is aborted. Lines that are too long or lack a timestamp are skipped.
     Abort,
-    /// The import is aborted, also for lines that are too long or lack a timestamp.
+    /// The import is aborted, even for lines that are too long or lack a timestamp.
     AbortLine,
     /// The line is skipped.
     SkipRow,
@@ -377,7 +375,7 @@ pub struct CsvColumnSpec {
     /// The SQL type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS` values; ISO formats when absent. For numbers,
+    /// Pattern for DATE, TIMESTAMP and `TIMESTAMP_NS` values; ISO formats when absent. For numbers,
     /// the decimal mark.
     #[serde(default)]
     pub pattern: Option<String>,
@@ -410,11 +408,11 @@ pub struct AppendProgress {
 pub struct MessagesProgress {
     /// Number of messages read since the connection began, including a rejected one.
     pub messages: u64,
-    /// Total bytes of these messages.
+    /// Total size of these messages in bytes.
     pub bytes: u64,
-    /// Number of messages not read yet.
+    /// Number of messages not yet read.
     pub left: u64,
-    /// Total bytes of these messages.
+    /// Total size of the unread messages in bytes.
     pub left_bytes: u64,
     /// Whether a commit has been requested and is waiting to run.
     pub commit_pending: bool,
@@ -433,12 +431,12 @@ pub struct TextReport {
     pub rows_imported: u64,
     /// Number of rows skipped.
     pub rows_rejected: u64,
-    /// Number of failed conversions per column of the input.
+    /// Number of failed conversions per input column.
     pub column_errors: Vec<u64>,
     /// The first bad lines: `line 4, field 3: bad syntax`.
     pub bad_lines: Vec<String>,
-    /// The wider type of each input column whose guessed type was too narrow. The appender then
-    /// commits nothing, and the input must be read again.
+    /// The wider type of each input column whose guessed type was too narrow. In that case, the
+    /// appender commits nothing, and the input must be read again.
     pub widened: Vec<Option<WidenedColumn>>,
 }
 

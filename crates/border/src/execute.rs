@@ -1,8 +1,8 @@
-//! Options and totals of a statement execution.
+//! Statement execution options and totals.
 
 use serde::{Deserialize, Serialize};
 
-/// Options of an execution: which rows to return, their encoding, and the time limit.
+/// Execution options: which rows to return, their encoding, and the time limit.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
@@ -32,7 +32,7 @@ pub struct ExecuteOptions {
     /// Timeout of the statement in milliseconds; no limit when absent.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// The elapsed part of `timeoutMs` in milliseconds: the time since the statement arrived.
+    /// Milliseconds of `timeoutMs` that have already elapsed since the statement arrived.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,
@@ -66,7 +66,7 @@ pub struct ChangesOptions {
     pub wait_ms: u64,
 }
 
-/// A change of a table.
+/// A change to a table.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -85,7 +85,7 @@ pub struct TableChange {
     pub ranges: Vec<ChangedRange>,
 }
 
-/// The kind of a change to a table.
+/// The kind of change to a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -102,9 +102,9 @@ pub enum ChangeKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ChangedRange {
-    /// The first timestamp; null: unbounded.
+    /// The first timestamp; null if unbounded.
     pub from: Option<String>,
-    /// The last timestamp, inclusive; null: unbounded.
+    /// The last timestamp, inclusive; null if unbounded.
     pub to: Option<String>,
 }
 
@@ -136,7 +136,7 @@ pub enum RowFormat {
     },
     /// `DataRow` messages.
     Pg {
-        /// Format code per column: 0 text, 1 binary.
+        /// Format code per column: 0 for text, 1 for binary.
         format_codes: Vec<i16>,
         /// Whether `TIMESTAMP_NS` in text format has nine fractional digits instead of six.
         #[serde(default)]
@@ -176,7 +176,7 @@ pub struct ParquetOptions {
     pub compression_level: Option<i32>,
     /// Number of rows per row group. Default 100,000.
     pub row_group_size: Option<usize>,
-    /// Size of a data page in bytes. Default 1,048,576.
+    /// Data page size in bytes. Default 1,048,576.
     pub data_page_size: Option<usize>,
     /// Whether min/max statistics are written.
     pub statistics_enabled: Option<bool>,
@@ -197,7 +197,8 @@ pub struct ParquetOptions {
 pub struct Summary {
     /// Number of rows encoded.
     pub rows_returned: u64,
-    /// Number of rows of the query with `countAll`, otherwise the number of rows processed.
+    /// With `countAll`, the number of rows in the query result; otherwise, the number of rows
+    /// processed.
     pub rows_total: u64,
     /// Number of rows written by INSERT, UPDATE or DELETE.
     pub rows_affected: u64,

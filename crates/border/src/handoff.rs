@@ -51,7 +51,7 @@ pub struct HandoffStatement {
     pub tail: Vec<u8>,
     /// Header of the encoded parameter row. It is followed by the values of a Bind message.
     pub header: Vec<u8>,
-    /// Format code per column: 0 text, 1 binary.
+    /// Format code per column: 0 for text, 1 for binary.
     pub format_codes: Vec<i16>,
     /// The `RowDescription` message for these format codes.
     pub row_description: Vec<u8>,

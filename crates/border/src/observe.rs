@@ -37,7 +37,7 @@ pub struct LogLine {
     pub component: &'static str,
     /// What happened.
     pub event: &'static str,
-    /// Further data of the event: ids, names and durations in milliseconds.
+    /// Additional event data: ids, names and durations in milliseconds.
     #[cfg_attr(test, ts(type = "{ readonly [name: string]: unknown }"))]
     pub fields: serde_json::Value,
 }

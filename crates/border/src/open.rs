@@ -21,20 +21,19 @@ pub struct OpenOptions {
     pub import_root: Option<PathBuf>,
     /// Directory that COPY … TO writes to and `export_files()` lists; default `ROOT/export`.
     pub export_root: Option<PathBuf>,
-    /// Maximum memory of the process in bytes. Default: the memory of the machine or of the control
-    /// group.
+    /// Maximum process memory in bytes. Default: the memory of the machine or its control group.
     pub process_memory_bytes: Option<u64>,
-    /// Maximum memory of all queries together in bytes; default: half of `processMemoryBytes`.
+    /// Maximum combined memory of all queries in bytes; default: half of `processMemoryBytes`.
     pub memory_limit_bytes: Option<u64>,
-    /// Maximum memory of one query in bytes; default: a quarter of `memoryLimitBytes`.
+    /// Maximum memory per query in bytes; default: a quarter of `memoryLimitBytes`.
     pub query_memory_limit_bytes: Option<u64>,
     /// Maximum size in bytes of the rows that exist only in memory and in the log; default: an
     /// eighth of `processMemoryBytes`.
     pub unwritten_limit_bytes: Option<u64>,
     /// Number of threads that run plans; default: the number of cores.
     pub workers: Option<usize>,
-    /// Minimum number of rows in a scan partition and maximum number of rows in its batches;
-    /// default: the fastest values.
+    /// Minimum number of rows in a scan partition and maximum number of rows in its batches; by
+    /// default, the fastest values are chosen.
     pub scan_partition_rows: Option<NonZeroUsize>,
     /// Maximum number of concurrent queries, except cheap ones; default: twice the number of cores,
     /// at least 4.
@@ -54,7 +53,7 @@ pub struct OpenOptions {
     pub view_state_bytes: Option<usize>,
     /// Whether queries over base tables may be answered from materialized views; default true.
     pub answers_from_views: Option<bool>,
-    /// Maximum memory in bytes for the cached recent changes of followed tables; default: a 64th of
+    /// Maximum memory in bytes for cached recent changes to followed tables; default: a 64th of
     /// `processMemoryBytes`, at most 64 MiB.
     pub recent_changes_bytes: Option<usize>,
     /// Interval in milliseconds at which the partitions of tables with a storage policy are
@@ -63,7 +62,7 @@ pub struct OpenOptions {
     /// Time in milliseconds for which a table remains followed without a change feed; default one
     /// week.
     pub followed_for_ms: Option<u64>,
-    /// Number of manifests retained: 2 (default), or 1 to retain no fallback.
+    /// Number of manifests retained: 2 (default), or 1 for no fallback.
     pub keep_generations: Option<u32>,
     /// When segment checksums are verified; default `first`.
     pub verify: Option<Verify>,
@@ -72,8 +71,8 @@ pub struct OpenOptions {
     /// Disk space in bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the
     /// disk.
     pub disk_reserve_bytes: Option<u64>,
-    /// Maximum disk space in bytes that all queries may spill to; default: a quarter of the free
-    /// disk space.
+    /// Maximum disk space in bytes that all queries combined may spill to; default: a quarter of
+    /// the free disk space.
     pub spill_limit_bytes: Option<u64>,
     /// Maximum number of imported rows in memory for a new table; default 500,000.
     pub max_uncommitted_rows: Option<u64>,
@@ -123,7 +122,7 @@ pub enum Verify {
     Off,
 }
 
-/// A configuration key as SHOW PARAMETERS prints it.
+/// A configuration key as shown by SHOW PARAMETERS.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -138,6 +137,6 @@ pub struct Setting {
     pub source: String,
     /// Whether the value is a secret.
     pub sensitive: bool,
-    /// Whether a reload of the configuration applies it.
+    /// Whether a configuration reload applies it.
     pub reloadable: bool,
 }

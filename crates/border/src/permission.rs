@@ -7,7 +7,7 @@ use serde::Serialize;
 /// Declares each permission once, with its name.
 macro_rules! permissions {
     ($($variant:ident = $name:literal,)+) => {
-        /// A permission on a table, a column or the database that a statement requires.
+        /// A permission that a statement requires on a table, a column or the database.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
         #[cfg_attr(test, derive(ts_rs::TS))]
         pub enum Permission {

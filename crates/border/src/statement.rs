@@ -24,7 +24,7 @@ pub struct StatementContext {
     pub parameter_types: Option<Vec<Option<String>>>,
     /// Statement timeout in milliseconds; absent or 0 means no limit.
     pub timeout_ms: Option<u64>,
-    /// The elapsed part of `timeoutMs` in milliseconds: the time since the statement arrived.
+    /// Milliseconds of `timeoutMs` that have already elapsed since the statement arrived.
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,
     /// Id for cancelling its binding, distinct from all execution ids.
@@ -87,9 +87,9 @@ pub struct Visibility {
     /// Folded column names by folded table name. A null list means all columns; a null map means
     /// all tables.
     pub tables: Option<HashMap<String, Option<Vec<String>>>>,
-    /// Like `tables`, but for readable columns, on which the user has SELECT.
+    /// Like `tables`, but for the columns on which the user has SELECT.
     pub reads: Option<HashMap<String, Option<Vec<String>>>>,
-    /// Whether the user may read files of the server.
+    /// Whether the user may read files on the server.
     #[serde(default)]
     pub files: bool,
     /// Whether the user may see and cancel other users' queries.

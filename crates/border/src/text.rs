@@ -1,4 +1,4 @@
-//! Text files that a statement reads (`read_csv`, `read_json`): format requests of the binder and
+//! Text files that a statement reads (`read_csv`, `read_json`): the binder's format requests and
 //! the detected formats.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::CsvTextSpec;
 
-/// A request of the binder to detect the format of some text files.
+/// A binder request to detect the format of text files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TextFormatRequest {
@@ -69,7 +69,7 @@ pub struct TextFile {
     /// The first and last 64 bytes in hexadecimal. A file that has only grown still contains them
     /// at the same offsets.
     pub edges: String,
-    /// Path of the copy converted to UTF-8 CSV, if the file itself has another format.
+    /// Path of the copy converted to UTF-8 CSV, if the file itself is in a different format.
     #[serde(default)]
     pub converted: Option<String>,
     /// How that CSV is parsed.

@@ -54,7 +54,7 @@ pub struct IncrementalView {
     pub base_name: String,
     /// When the view is refreshed.
     pub trigger: RefreshTrigger,
-    /// Whether the view is left empty when it is created.
+    /// Whether the view is initially left empty.
     pub deferred: bool,
     /// The last transaction before the view was created or its current policy was set.
     pub made_after: u64,
@@ -99,7 +99,7 @@ pub enum RefreshTrigger {
     Every(Every),
 }
 
-/// The periods of a view. A period is shown after its end.
+/// A view's periods. A period is shown once it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefreshPeriod {
     /// PERIOD (LENGTH …).
@@ -108,7 +108,7 @@ pub enum RefreshPeriod {
         length: Every,
         /// Time zone of the calendar.
         time_zone: Option<String>,
-        /// Delay between the end of a period and the time at which it is shown.
+        /// Delay between a period's end and the time at which it is shown.
         delay: Option<Every>,
     },
     /// PERIOD (SAMPLE BY INTERVAL).
@@ -136,7 +136,7 @@ pub struct IncrementalState {
     /// With PERIOD: the exclusive upper bound of the base timestamps that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_until: Option<i64>,
-    /// Why the view is invalid and no longer refreshed, if so.
+    /// If the view is invalid and no longer refreshed, the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
     /// The pending refresh request, if any.
@@ -151,8 +151,8 @@ pub struct IncrementalState {
     /// Whether ALTER LIVE VIEW … SUSPEND WAL suspended it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
-    /// For a live view: time ranges (first and last timestamp) that the base table retired and in
-    /// which rows were shown again later.
+    /// For a live view: time ranges (first and last timestamp) that the base table retired but in
+    /// which rows were later shown again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revived: Vec<(i64, i64)>,
     /// Start of the last refresh, microseconds since 1970.
@@ -209,8 +209,8 @@ impl IncrementalView {
         records.filter_map(|(key, bytes)| Self::read(snapshot, key.parse().ok()?, bytes))
     }
 
-    /// Returns the reason why refreshes are refused, if any: the owner has lost a permission that
-    /// the query needs.
+    /// Returns why refreshes are refused, if they are: the owner has lost a permission that the
+    /// query needs.
     #[must_use]
     pub fn refusal(snapshot: &Snapshot, table: TableId) -> Option<String> {
         let bytes = record(snapshot, RecordKind::RefreshRefusal, table)?;

@@ -1,11 +1,11 @@
-//! Durations in the clauses of views: a count and a unit.
+//! Durations in view clauses: a count and a unit.
 
 use serde::{Deserialize, Serialize};
 use tidemark_types::calendar::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MICROS_PER_WEEK,
 };
 
-/// A unit of durations in clauses.
+/// A duration unit used in clauses.
 #[derive(Debug)]
 struct Unit {
     /// The suffix in SQL.
@@ -81,7 +81,7 @@ pub struct LiveInterval {
     pub unit: LiveUnit,
 }
 
-/// Units of the intervals of live views.
+/// Units for live view intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LiveUnit {
     /// `ms`

@@ -1,4 +1,4 @@
-//! Clauses of live views: incremental views whose query returns one row per row of the base.
+//! Clauses of live views: incremental views whose query returns one row per base row.
 
 use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId};
@@ -16,12 +16,11 @@ pub struct LiveView {
     pub in_memory: LiveInterval,
     /// The START FROM clause.
     pub start: LiveStart,
-    /// Columns of the base that its query reads.
+    /// Base columns that the view's query reads.
     pub columns: Vec<UsedColumn>,
 }
 
-/// The timestamp from which rows of the base are shown, in the unit of the base's designated
-/// timestamp.
+/// The timestamp from which base rows are shown, in the unit of the base's designated timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LiveStart {
     /// The clock time when the view was created.
@@ -32,7 +31,7 @@ pub enum LiveStart {
     At(i64),
 }
 
-/// A column of the base.
+/// A base column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsedColumn {
     /// Its name in the query.

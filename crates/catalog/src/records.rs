@@ -21,8 +21,8 @@ pub enum RecordKind {
     MaterializedState,
     /// The additional clauses of a live view, by table id; removed with the table.
     LiveView,
-    /// The reason why a materialized or live view must not be refreshed, by table id. Removed with
-    /// the table. Written by access control, which tracks the permissions of owners.
+    /// Why a materialized or live view must not be refreshed, by table id. Removed with the table.
+    /// Written by access control, which tracks the owners' permissions.
     RefreshRefusal,
 }
 
@@ -81,8 +81,8 @@ pub struct ViewColumn {
 pub struct Owner {
     /// The name, for display.
     pub name: String,
-    /// Distinguishes owners of the same name, including deleted owners. Absent in records of older
-    /// versions and on servers without users.
+    /// Distinguishes owners of the same name, including deleted owners. Absent from records written
+    /// by older versions and on servers without users.
     #[serde(default)]
     pub id: Option<String>,
 }
@@ -103,11 +103,12 @@ pub struct View {
     pub owner_id: Option<String>,
     /// Time of creation or last change, in microseconds since 1970.
     pub changed_micros: i64,
-    /// Unique view id, never reused; empty in records of older versions until the next start.
+    /// Unique view id, never reused; empty in records written by older versions until the next
+    /// start.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// Objects that the query names, by syntax tree node. Absent in records of older versions until
-    /// the next start. Until then, the names are resolved on each use.
+    /// Objects that the query names, by syntax tree node. Absent from records written by older
+    /// versions until the next start. Until then, the names are resolved on each use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<u32, ViewSource>>,
 }
@@ -146,7 +147,7 @@ impl View {
     }
 }
 
-/// Returns the change for SET TYPE: from the next start on, the table counts as declared with or
+/// Returns the change for SET TYPE: after the next start, the table counts as declared with or
 /// without WAL. The last change wins.
 #[must_use]
 pub fn set_table_type(table: TableId, wal: bool) -> Change {

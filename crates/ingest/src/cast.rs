@@ -1,6 +1,6 @@
-//! Values of a protocol that sends types with the values: which column type a value creates, and
-//! how values are assigned to existing columns. An assignment loses nothing except digits of
-//! floating-point numbers, and the part of a timestamp that is finer than the column's unit.
+//! Values of protocols that send a type with each value: which column type a value creates, and how
+//! it is assigned to an existing column. Assignment is lossless except for floating-point digits
+//! and timestamp precision finer than the column's unit.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -40,7 +40,7 @@ impl Timestamp {
     }
 }
 
-/// A value of a protocol that sends types with the values.
+/// A value of a protocol that sends a type with each value.
 #[derive(Debug)]
 pub(crate) enum Value<'b> {
     Symbol(Cow<'b, [u8]>),
@@ -79,10 +79,10 @@ impl Value<'_> {
     }
 }
 
-/// The reason why a value cannot be assigned to a column.
+/// Why a value cannot be assigned to a column.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The column's type accepts no values of this kind.
+    /// The column's type does not accept values of this kind.
     Kind,
     /// The value is out of range or malformed for the type.
     Value,
@@ -172,8 +172,8 @@ fn not_null(value: i64) -> Option<i64> {
     (value != i64::MIN).then_some(value)
 }
 
-/// Converts to INT; null remains null. The minimum of INT is rejected, because it would be read as
-/// null.
+/// Converts to INT; null remains null. The minimum INT value is rejected, because it would be read
+/// as null.
 fn int(value: i64) -> Result<Option<i32>, Problem> {
     let Some(value) = not_null(value) else { return Ok(None) };
     let narrow = i32::try_from(value).ok().filter(|narrow| *narrow != i32::MIN);

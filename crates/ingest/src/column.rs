@@ -1,4 +1,4 @@
-//! Collects parsed values of one column into an Arrow array.
+//! Collects one column's parsed values into an Arrow array.
 
 use std::sync::Arc;
 
@@ -124,7 +124,7 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// Creates a builder for values of `field`, which are parsed with `pattern`.
+    /// Creates a builder for the values of `field`, which it parses with `pattern`.
     pub(crate) fn new(field: &Field, pattern: Option<&str>) -> EngineResult<Self> {
         let sql_type = field.sql_type;
         let timestamp = |unit| {
@@ -270,7 +270,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Removes the values from row `rows` on. Never needed for columns that accept every string.
+    /// Truncates the column to `rows` rows. Never needed for columns that accept every string.
     pub(crate) fn truncate(&mut self, rows: usize) {
         match self {
             Self::Boolean(values) => values.truncate(rows),
@@ -292,7 +292,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Returns the collected values as an array and resets the builder, which retains its symbols.
+    /// Returns the collected values as an array, and resets the builder except for its symbols.
     pub(crate) fn finish(&mut self) -> EngineResult<ArrayRef> {
         Ok(match self {
             Self::Boolean(values) => {

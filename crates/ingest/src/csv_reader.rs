@@ -2,8 +2,8 @@
 //!
 //! Records are parsed in place in the chunk; only a record split by a chunk boundary is copied.
 //! Within a row, the designated timestamp is parsed first, because a row without it is dropped in
-//! every mode. Then follow the columns whose values may fail to parse, and finally the text
-//! columns. When a row is dropped, therefore, only fixed-width columns have to be truncated.
+//! every mode. Next come the columns whose values may fail to parse, and finally the text columns.
+//! As a result, dropping a row only requires truncating fixed-width columns.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::record::{FieldRange, split_record};
 
 /// Maximum number of rows in a batch.
 const BATCH_ROWS: usize = 65_536;
-/// Number of input bytes after which a batch is complete, regardless of its number of rows.
+/// Number of input bytes after which a batch is complete, regardless of its row count.
 const BATCH_BYTES: usize = 32 * 1024 * 1024;
-/// Number of bytes that are copied first when a split record is completed.
+/// Number of bytes copied first when completing a split record.
 const TOP_UP_BYTES: usize = 4 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -56,11 +56,11 @@ pub struct CsvReader {
     /// Whether a guessed type was too narrow. If so, the remaining input is only scanned to
     /// determine the required types.
     widens: bool,
-    /// Number of data lines read, not counting blank lines.
+    /// Number of data lines read, excluding blank lines.
     lines: u64,
-    /// Number of all lines read.
+    /// Total number of lines read.
     text_lines: u64,
-    /// Number of the line at which the current record begins, counted from 1.
+    /// Number of the line on which the current record begins, counted from 1.
     text_line: u64,
     /// Whether the last record ended in a carriage return.
     after_return: bool,
@@ -404,7 +404,7 @@ impl CsvReader {
         }
     }
 
-    /// Widens the guessed types until they fit this row. Appends no value of the row.
+    /// Widens the guessed types until they fit this row. Does not append any of the row's values.
     #[cold]
     fn widen(&mut self, record: &[u8], fields: &[FieldRange]) -> EngineResult<RowOutcome> {
         for input in &mut self.inputs {
@@ -423,8 +423,8 @@ impl CsvReader {
         Ok(RowOutcome::Dropped)
     }
 
-    /// Rejects a row with text that is not UTF-8 before any of its values is appended. Returns
-    /// `None` if only the column's value is replaced with null.
+    /// Rejects a row containing text that is not UTF-8, before any of its values is appended.
+    /// Returns `None` if only the column's value is replaced with null.
     #[cold]
     fn bad_text(
         &mut self,

@@ -68,7 +68,8 @@ pub struct CsvReport {
     /// The first bad lines, at most [`MAX_BAD_LINES`].
     pub bad_lines: Vec<BadLine>,
     /// For each entry of [`CsvSpec::columns`], the wider type if a guessed type was too narrow. If
-    /// any type was, the rows are incomplete and the file must be read again with the wider types.
+    /// any type was too narrow, the rows are incomplete and the file must be read again with the
+    /// wider types.
     pub widened: Vec<Option<Widened>>,
 }
 

@@ -7,11 +7,11 @@ use crate::column::ColumnBuilder;
 use crate::csv_spec::{CsvColumn, Widened};
 use crate::number_text::plain_number;
 
-/// Maximum number of a value's characters that a message shows.
+/// Maximum number of characters of a value that a message shows.
 const SHOWN_CHARACTERS: usize = 40;
 /// Minimum number of digits after a plus sign that count as a telephone number.
 const PHONE_DIGITS: usize = 7;
-/// Minimum number of digits of an integer that exceeds LONG.
+/// Minimum number of digits in an integer that exceeds LONG.
 const LONG_DIGITS: usize = 19;
 
 /// One column of the CSV file.

@@ -2,20 +2,20 @@
 //! to typed values.
 //!
 //! The CSV reader is configured with the full format (delimiter, header, columns, types), which
-//! `ts/ingest` detects. The reader does not access tables: it passes batches to a sink, with
-//! columns in the order of the target.
+//! `ts/ingest` detects. The reader does not access tables. It passes batches to a sink, with the
+//! columns in the target's order.
 //!
 //! - `csv_reader` splits chunks into records and decides which rows to import.
 //! - `input` represents a column of the file and the type it needs.
 //! - `record` splits a record into fields.
-//! - `column` collects the values of one column.
+//! - `column` collects one column's values.
 //! - `value_text` and `timestamps` parse single values.
 //! - `number_text` normalises localised numbers.
 //! - `symbol` interns strings.
-//! - `parameters` decodes the values of Bind messages, `copy` the data of COPY.
-//! - `rows` collects the rows of protocols in which a message writes to several tables.
-//! - `line` parses the line protocol, `qwp` the columnar protocol.
-//! - `cast` assigns the values of these two protocols to columns of other types.
+//! - `parameters` decodes Bind message values, and `copy` decodes COPY data.
+//! - `rows` collects rows for protocols in which a message writes to several tables.
+//! - `line` parses the line protocol, and `qwp` the columnar protocol.
+//! - `cast` assigns values from these two protocols to columns of other types.
 
 #![forbid(unsafe_code)]
 

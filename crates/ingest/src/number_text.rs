@@ -2,7 +2,7 @@
 
 use memchr::memchr;
 
-/// All separators that may stand between groups of digits. The decimal mark itself is excluded.
+/// All separators allowed between groups of digits. The decimal mark itself is excluded.
 const SEPARATORS: [&[u8]; 7] =
     [b".", b",", b" ", b"'", "\u{2019}".as_bytes(), "\u{a0}".as_bytes(), "\u{202f}".as_bytes()];
 const GROUP_DIGITS: usize = 3;
@@ -25,8 +25,8 @@ pub(crate) fn plain_number<'a>(text: &[u8], mark: u8, out: &'a mut Vec<u8>) -> O
     Some(out)
 }
 
-/// Writes the digits before the decimal mark. All separators must be equal, and exactly three
-/// digits must follow each.
+/// Writes the digits before the decimal mark. All separators must be the same, and each must be
+/// followed by exactly three digits.
 fn push_integer(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
     let signed = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     out.extend_from_slice(&text[..signed]);

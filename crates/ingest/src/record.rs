@@ -37,7 +37,7 @@ impl FieldRange {
 
 /// Splits the record at the start of `bytes` into `fields`. Returns the record's length, including
 /// the line end. Returns `None` if more bytes are needed. This cannot happen if the input is
-/// `complete`, which means that no bytes follow.
+/// `complete`, meaning that no more bytes follow.
 ///
 /// CR LF counts as a CR followed by a blank record. The caller skips blank records.
 pub(crate) fn split_record(

@@ -1,5 +1,5 @@
-//! Typed columns of one or several tables, collected from one message for a single commit. This
-//! module depends neither on the protocol nor on the tables; the caller describes the tables.
+//! Typed columns of one or more tables, collected from one message for a single commit. This module
+//! does not depend on the protocol or the tables; the caller describes the tables.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
@@ -72,7 +72,7 @@ pub(crate) struct Additions {
     pub(crate) max_columns: usize,
 }
 
-/// The reason why a column cannot be added.
+/// Why a column cannot be added.
 #[derive(Debug)]
 pub(crate) enum NotAdded {
     /// The name is invalid.
@@ -82,7 +82,7 @@ pub(crate) enum NotAdded {
 }
 
 impl TableRows {
-    /// Creates an empty collection for rows of an existing table, or of a table that is created
+    /// Creates an empty collection for rows of an existing table, or of a new table that is created
     /// with them.
     pub(crate) fn new(name: &str, found: Option<TargetTable>) -> Self {
         let exists = found.is_some();

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Interned strings of one column, in order of first appearance. Each reader has its own.
+/// Interned strings of one column, in order of first appearance. Each reader has its own set.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTexts {
     table: HashTable<i32>,
@@ -33,7 +33,7 @@ fn text_of<'a>(bytes: &'a [u8], ends: &[i32], key: i32) -> &'a [u8] {
 }
 
 impl SymbolTexts {
-    /// Returns the key of a string if the string is interned.
+    /// Returns a string's key if the string is interned.
     #[inline]
     pub(crate) fn key_of(&self, text: &[u8]) -> Option<i32> {
         let (bytes, ends) = (&self.bytes, &self.ends);

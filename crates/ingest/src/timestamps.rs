@@ -11,7 +11,7 @@ const DATE_BYTES: usize = 10;
 /// `2024-01-02T03:04:05`
 const DATE_TIME_BYTES: usize = 19;
 
-/// Format of the timestamps.
+/// Timestamp format.
 #[derive(Debug)]
 enum Form {
     Iso,

@@ -18,8 +18,8 @@ use crate::crash::small_options;
 use crate::model::Model;
 use crate::workload::{Action, Client, History};
 
-/// Number of client sessions that write to the root. They suffice to create several dictionary
-/// files and a chain of manifests.
+/// Number of client sessions that write to the root, enough to create several dictionary files and
+/// a chain of manifests.
 const SESSIONS: usize = 4;
 /// Sizes in bytes of a segment's trailer and of a section entry in its footer.
 const TRAILER_BYTES: usize = 24;
@@ -37,7 +37,7 @@ pub struct RotReport {
     pub bytes: u64,
 }
 
-/// Flips one bit at each of `flips` random offsets of a root generated from `seed`.
+/// Flips one bit at each of `flips` random offsets in a root generated from `seed`.
 pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
     let options = small_options(CommitMode::Sync);
     let disk = SimVfs::new(seed);
@@ -138,7 +138,7 @@ fn files(disk: &SimVfs, directory: &str) -> Result<Vec<(String, Vec<u8>)>, Strin
     Ok(found)
 }
 
-/// Returns the reason why a byte of a closed root is never read; `None` if it is read.
+/// Returns why a byte of a closed root is never read; `None` if it is read.
 fn dead(path: &str, bytes: &[u8], offset: usize, mask: u8) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit('.').next();

@@ -1,5 +1,5 @@
-//! Changes to rows and partitions by the random client: UPDATE, DELETE, column type changes,
-//! detached and attached partitions, TTL.
+//! Changes that the random client makes to rows and partitions: UPDATE, DELETE, column type
+//! changes, detached and attached partitions, TTL.
 
 use std::sync::Arc;
 
@@ -168,7 +168,7 @@ impl Client<'_> {
         vec![Change::ReplaceSchema(schema)]
     }
 
-    /// Sets other DEDUP keys or removes them.
+    /// Changes or removes the DEDUP keys.
     fn set_keys(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
         let mut schema = TableSchema::clone(table.schema());
         if schema.timestamp.is_none() {

@@ -1,4 +1,4 @@
-//! Command line handling that the harnesses share: named numbers, a seed, the closing line.
+//! Command-line handling shared by the harnesses: named numbers, a seed and the closing line.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -10,7 +10,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub struct Command {
     arguments: Vec<String>,
     start: Instant,
-    /// Seed of all randomness.
+    /// Seed for all randomness.
     pub seed: u64,
 }
 

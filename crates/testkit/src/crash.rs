@@ -2,11 +2,12 @@
 //!
 //! Each seed determines one workload, which a power loss interrupts at some operation. Several disk
 //! images are built from that state. Each image is recovered and compared with the history. Some
-//! recoveries are interrupted by another power loss. Other processes are only killed, continue
-//! after a restart, and lose power later. Every comparison counts as one state. In a quarter of the
-//! workloads the client also creates backups, and skips segments as if they were damaged. In these
-//! workloads, each disk is also restored from its backup. The same seed always gives the same
-//! states.
+//! recoveries are interrupted by another power loss. In other cases, the process is only killed: a
+//! new process continues, and later loses power. Every comparison counts as one state.
+//!
+//! In a quarter of the workloads, the client also creates backups and skips segments as if they
+//! were damaged. In these workloads, each disk is also restored from its backup. The same seed
+//! always produces the same states.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use tidemark_vfs::{OpenMode, SimFault, SimVfs, Vfs};
 use crate::model::Model;
 use crate::workload::{Client, History};
 
-/// A planted fault, which proves that the harness detects such faults.
+/// An injected fault, which proves that the harness detects such faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mutant {
     /// A fault in the storage protocol itself.
@@ -34,8 +35,8 @@ pub enum Mutant {
     InPlace(&'static str, &'static str),
 }
 
-/// Faults that the harness must detect. A fault that ignores the binding of groups has an effect so
-/// rarely that a separate storage test covers it.
+/// Faults that the harness must detect. `PlantedFault::IgnoreGroupBinding` is not listed: it has an
+/// effect so rarely that a separate storage test covers it.
 pub const MUTANTS: &[Mutant] = &[
     Mutant::Protocol(PlantedFault::IgnoreLogChecksum),
     Mutant::Protocol(PlantedFault::IgnoreLogSequence),
@@ -70,7 +71,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant::SkipDirSync("db/t/"),
 ];
 
-/// Faults without any effect that a client could observe, with the reason.
+/// Faults with no effect that a client could observe, and why.
 pub const EQUIVALENT: &[(Mutant, &str)] = &[(
     Mutant::Protocol(PlantedFault::ReplayAllLogs),
     "transactions in the manifest have numbers below the next one and are skipped",
@@ -119,8 +120,8 @@ impl Report {
     }
 }
 
-/// Runs workloads with seeds from `seed` on until `states` states have been compared. With
-/// `stop_at_failure`, stops at the first failure.
+/// Runs workloads with consecutive seeds, starting with `seed`, until `states` states have been
+/// compared. With `stop_at_failure`, stops at the first failure.
 #[must_use]
 pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: bool) -> Report {
     let mut report = Report::default();

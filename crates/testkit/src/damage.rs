@@ -1,7 +1,7 @@
 //! The effects of one damaged file.
 //!
-//! Each seed determines one workload, which a kill or a power loss ends, and several damaged copies
-//! of its root. In each copy, one file has a flipped bit, a lost block or a truncated end, or is
+//! Each seed determines several damaged copies of the root of one workload, which ends in a kill or
+//! a power loss. In each copy, one file has a flipped bit, a lost block or a truncated end, or is
 //! missing. Opening the copy must succeed. A damaged pointer or manifest must have no visible
 //! effect. A table that is not reported as damaged must contain exactly its rows from before the
 //! damage. A damaged table may reject reads but must never return wrong rows. It rejects writes,
@@ -37,7 +37,8 @@ pub struct Report {
     pub isolated: u64,
 }
 
-/// Runs workloads with seeds from `seed` on until `states` damaged roots have been checked.
+/// Runs workloads with consecutive seeds, starting with `seed`, until `states` damaged roots have
+/// been checked.
 #[must_use]
 pub fn run(seed: u64, states: u64) -> Report {
     let mut report = Report::default();

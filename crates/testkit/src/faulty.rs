@@ -8,12 +8,12 @@ use arrow_buffer::Buffer;
 use tidemark_types::{EngineError, EngineResult};
 use tidemark_vfs::{DirEntry, OpenMode, SimFault, SimVfs, Space, Vfs, VfsFile, VfsLock};
 
-/// A failure of a call, as the operating system reports it.
+/// A call failure as reported by the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// An error number. The call has no effect.
     Errno(i32),
-    /// A full disk: a write stores only half of its bytes. Other calls have no effect.
+    /// A full disk: a write stores only half of its bytes, and other calls have no effect.
     ShortWrite,
 }
 

@@ -76,7 +76,7 @@ impl ModelTable {
         removed
     }
 
-    /// Removes the rows that have expired by the TTL.
+    /// Removes the rows that have expired under the TTL.
     pub(crate) fn expire(&mut self, schema: &TableSchema) {
         let Some(newest) = self.rows.iter().map(|row| row.0).max() else { return };
         let ttl = self.ttl_hours * 3_600_000_000;
@@ -164,7 +164,7 @@ impl ModelTable {
         Ok(Self { rows, detached, ..Self::of(table.schema()) })
     }
 
-    /// Returns the table with its rows in the order that a reader gets.
+    /// Returns the table with its rows in the order in which a reader sees them.
     pub(crate) fn in_order(&self) -> Self {
         let mut seen = self.clone();
         if seen.timed {

@@ -1,5 +1,5 @@
-//! A random client that performs commits, bulk writes, schema changes and checkpoints, and a record
-//! of the storage's guarantees to it.
+//! A random client that performs commits, bulk writes, schema changes and checkpoints, and the
+//! history of what the storage has guaranteed to it.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct History {
     /// Index of the last entry in `states` that a power loss must not undo.
     pub(crate) durable: usize,
     pub(crate) model: Model,
-    /// Earlier models without the current one, oldest first.
+    /// Earlier models, excluding the current one, oldest first.
     pub(crate) past: Vec<Model>,
     pub(crate) next_id: i64,
     /// Possible outcomes of CHECKPOINT CREATE: a backup with one of these fingerprints, or no
@@ -49,7 +49,7 @@ impl History {
         Self { states, maybe, durable: 0, model, past, next_id: 0, copies, given_up: 0 }
     }
 
-    /// Whether a database with this fingerprint fulfils the guarantees. It must reflect the first
+    /// Whether a database with this fingerprint meets the guarantees. It must reflect the first
     /// acknowledged transactions, at least `at_least` of them, possibly followed by an in-flight
     /// transaction.
     pub(crate) fn allows(&self, fingerprint: u64, at_least: usize) -> bool {
@@ -66,8 +66,8 @@ impl History {
         self.model = model;
     }
 
-    /// Returns the index of the last entry in `states` that the death of the process must not undo.
-    /// The page cache also retains later writes unless a sync failed.
+    /// Returns the index of the last entry in `states` that killing the process must not undo. The
+    /// page cache also retains later writes unless a sync failed.
     pub(crate) fn after_kill(&self, sync_failed: bool) -> usize {
         if sync_failed { self.durable } else { self.acknowledged() }
     }
@@ -114,7 +114,7 @@ pub(crate) enum Action {
     DropOrTruncate,
     AddColumn,
     PutRecord,
-    /// Runs an UPDATE or a partition change, for example.
+    /// Changes rows or partitions, for example with an UPDATE.
     Change,
     /// Retains the current snapshot.
     Pin,
@@ -200,7 +200,7 @@ pub(crate) struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// Performs a random action. Every error that it returns comes from the storage.
+    /// Performs a random action. Any error that it returns comes from the storage.
     pub(crate) fn act(&mut self) -> EngineResult<()> {
         let weighted = Action::WEIGHTS.choose_weighted(self.rng, |(_, weight)| *weight);
         self.perform(weighted.map_or(Action::Append, |(action, _)| *action))

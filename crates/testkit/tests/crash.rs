@@ -1,4 +1,4 @@
-//! The storage must keep its guarantees through crashes, and the harness must detect planted
+//! The storage must keep its guarantees through crashes, and the harness must detect injected
 //! faults.
 
 use tidemark_testkit::crash::{MUTANTS, Report, run, run_one};

@@ -1,4 +1,4 @@
-//! Measures the rows of trades per second in each format: `cargo run --release --example
+//! Measures how many rows of trades per second each format encodes: `cargo run --release --example
 //! row_speed`.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
@@ -38,8 +38,8 @@ fn trades() -> (Vec<Field>, RecordBatch) {
     (fields, batch.expect("columns of equal length"))
 }
 
-/// CPU time of this thread, so that a busy machine does not distort the result; elapsed time if the
-/// system does not report CPU time.
+/// Returns this thread's CPU time, so that load on the machine does not distort the result. Returns
+/// elapsed time if the system does not report CPU time.
 fn processor_time(start: Instant) -> Duration {
     let nanos = std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()

@@ -1,19 +1,19 @@
 //! A record batch as one buffer that `arrow-js-ffi` reads without copying: the C data interface
-//! with 32-bit pointers, in the layout of WebAssembly, relative to the start of the arena.
+//! with 32-bit pointers, in WebAssembly's layout, relative to the start of the arena.
 //!
 //! | offset | bytes | meaning |
 //! |---|---|---|
 //! | 0 | 4 | zero: a null pointer to metadata reads as "no entries" |
 //! | 4 | 4 | offset of the `ArrowArray` of the batch (a struct) |
 //! | 8 | 4 | offset of its `ArrowSchema` |
-//! | 12 | 4 | rows |
-//! | 16 | 4 | bytes of the arena, a multiple of 64; another may follow |
+//! | 12 | 4 | number of rows |
+//! | 16 | 4 | size of the arena in bytes, a multiple of 64; another arena may follow |
 //! | 64 | | buffers, each 64-byte aligned; then the structs |
 //!
-//! All numbers are little-endian. The release callbacks are null: the buffer owns the memory. Types
-//! that the reader does not support are converted: string views, large strings and large binary to
-//! 32-bit offsets, decimals to strings, arrays to nested lists. Dictionaries are reduced to the
-//! values that the batch uses.
+//! All numbers are little-endian. The release callbacks are null, because the buffer owns the
+//! memory. Types that the reader does not support are converted: string views, large strings and
+//! large binary to 32-bit offsets, decimals to strings, and arrays to nested lists. Dictionaries
+//! are reduced to the values that the batch uses.
 
 use arrow::compute::cast;
 use arrow_array::cast::AsArray;
@@ -131,7 +131,8 @@ fn readable_struct(column: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(std::sync::Arc::new(StructArray::new(fields.into(), children, structs.nulls().cloned())))
 }
 
-/// Returns the same symbols with a dictionary of the symbols that occur, in order of appearance.
+/// Returns the same symbols with a dictionary that contains only the symbols in use, in order of
+/// appearance.
 fn compact_dictionary(column: &ArrayRef) -> EngineResult<ArrayRef> {
     let dictionary =
         column.as_dictionary_opt::<Int32Type>().ok_or_else(|| unreadable(column.data_type()))?;
@@ -159,7 +160,7 @@ fn compact_dictionary(column: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(std::sync::Arc::new(compact))
 }
 
-/// Format string of the C data interface.
+/// Returns the format string of the C data interface.
 fn format_of(data_type: &DataType) -> EngineResult<String> {
     Ok(match data_type {
         DataType::Boolean => "b".into(),
@@ -396,7 +397,7 @@ impl Arena<'_> {
     }
 }
 
-/// Values of a fixed-width column, from its first row.
+/// Returns the values of a fixed-width column, starting at its first row.
 fn fixed_width_bytes(array: &dyn Array) -> EngineResult<Vec<u8>> {
     let width = match array.data_type() {
         DataType::FixedSizeBinary(size) => *size as usize,

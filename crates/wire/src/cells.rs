@@ -24,7 +24,7 @@ pub(crate) fn push_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// `0x12`: whole bytes without leading zero bytes; the last byte is always written.
+/// Writes `0x12`: whole bytes without leading zero bytes. The last byte is always written.
 pub(crate) fn push_long256(out: &mut Vec<u8>, big_endian: &[u8]) {
     out.extend_from_slice(b"0x");
     let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
@@ -42,7 +42,7 @@ pub(crate) fn push_ipv4(out: &mut Vec<u8>, address: u32) {
     }
 }
 
-/// Base 32 for whole characters, otherwise binary digits.
+/// Writes a geohash: in base 32 if its bits form whole characters, otherwise in binary digits.
 pub(crate) fn push_geohash(out: &mut Vec<u8>, bits: u8, value: u64) {
     let (step, count) = if bits.is_multiple_of(5) { (5, bits / 5) } else { (1, bits) };
     for position in (0..count).rev() {
@@ -51,13 +51,14 @@ pub(crate) fn push_geohash(out: &mut Vec<u8>, bits: u8, value: u64) {
     }
 }
 
-/// A CHAR as UTF-8; half of a surrogate pair cannot be encoded and becomes U+FFFD.
+/// Writes a CHAR as UTF-8. Half of a surrogate pair cannot be encoded and becomes U+FFFD.
 pub(crate) fn push_char(out: &mut Vec<u8>, unit: u16) {
     let character = char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
     out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// `('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')`; microseconds only if not zero.
+/// Writes `('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')`, with microseconds only if
+/// they are not zero.
 pub(crate) fn push_interval(out: &mut Vec<u8>, ends: [Fixed<'_, i64>; 2], row: usize) {
     let mut writer = TimestampWriter::new(crate::digits::TimestampStyle::Iso);
     for (index, end) in ends.into_iter().enumerate() {
@@ -78,7 +79,7 @@ pub(crate) fn push_interval(out: &mut Vec<u8>, ends: [Fixed<'_, i64>; 2], row: u
     out.push(b')');
 }
 
-/// `1 year 2 mons 3 days 04:05:06.5`
+/// Writes `1 year 2 mons 3 days 04:05:06.5`.
 pub(crate) fn push_period(out: &mut Vec<u8>, period: IntervalMonthDayNano) {
     out.extend_from_slice(Period::from(period).text().as_bytes());
 }

@@ -105,7 +105,7 @@ impl<'a> Decimals<'a> {
         }
     }
 
-    /// The value as a string, with all digits of its scale.
+    /// Returns the value as a string, with all digits of its scale.
     pub(crate) fn text(&self, row: usize) -> Option<String> {
         match self {
             Self::D32(array) => array.is_valid(row).then(|| array.value_as_string(row)),
@@ -256,7 +256,7 @@ fn sized_binary(array: &dyn Array, size: i32) -> Option<&FixedSizeBinaryArray> {
     array.as_fixed_size_binary_opt().filter(|array| array.value_length() == size)
 }
 
-/// Bits of a geohash cell; `None` if null.
+/// Returns the bits of a geohash cell; `None` if null.
 pub(crate) fn geohash_bits(array: &dyn Array, row: usize) -> Option<u64> {
     if array.is_null(row) {
         return None;

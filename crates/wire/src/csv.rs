@@ -1,7 +1,7 @@
-//! Rows as RFC 4180 CSV: CRLF line ends, a null is an empty field, quotes are doubled.
+//! Rows as RFC 4180 CSV, with CRLF line ends, empty fields for nulls, and doubled quotes.
 //!
 //! Strings, timestamps, geohashes, decimals and arrays are always quoted, so that an empty string
-//! differs from a null; numbers, UUID, IPv4 and LONG256 are bare.
+//! differs from a null. Numbers, UUID, IPv4 and LONG256 values are unquoted.
 
 use arrow_array::{Array, RecordBatch};
 use tidemark_types::double_array::JSON_ARRAY;
@@ -13,7 +13,7 @@ use crate::digits::{TimestampStyle, TimestampWriter, push_double, push_float, pu
 use crate::growth::Growth;
 use crate::symbols::SymbolTexts;
 
-/// Bytes per cell for the initial estimate of a batch's size.
+/// Bytes assumed per cell in the initial estimate of a batch's size.
 const CELL_BYTES_GUESS: usize = 16;
 
 /// Encodes the rows of one result.
@@ -93,7 +93,7 @@ fn bare<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>,
     }
 }
 
-/// Writes `value` in quotes. Its text must contain no quotes.
+/// Writes `value` in quotes. Its text must not contain quotes.
 #[inline]
 fn quoted<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, T)) {
     if let Some(value) = value {
@@ -179,7 +179,7 @@ fn push_rare_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize, delimiter:
     }
 }
 
-/// As observed in QuestDB, CHAR is bare, unless that would break the line.
+/// As observed in QuestDB, CHAR is unquoted unless that would break the line.
 fn push_bare_char(out: &mut Vec<u8>, unit: u16, delimiter: u8) {
     let breaks = [b'"', b'\r', b'\n', delimiter].map(u16::from).contains(&unit);
     if !breaks {

@@ -38,9 +38,9 @@ pub(crate) fn push_float(out: &mut Vec<u8>, value: f32) {
     number_text::write_f32(out, value);
 }
 
-/// Writes values of up to eight decimals without a shortest-digits search. If `n / 1e8 == value`
-/// and `n` is below 1e15, then `n` has at most 15 digits, and a decimal of at most 15 digits is the
-/// only shortest text of its double.
+/// Writes values with up to eight decimal places without a shortest-digits search. If `n / 1e8 ==
+/// value` and `n` is below 1e15, then `n` has at most 15 digits. A decimal with at most 15 digits
+/// is the only shortest text of its double.
 #[inline]
 fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
     let magnitude = value.abs();
@@ -71,7 +71,7 @@ fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
     true
 }
 
-/// Format of timestamps.
+/// Timestamp format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimestampStyle {
     /// `2024-01-02T03:04:05.678901Z`
@@ -83,7 +83,7 @@ pub(crate) enum TimestampStyle {
     PostgresNanos,
 }
 
-/// Writes timestamps; caches the text of the last day, which adjacent rows mostly share.
+/// Writes timestamps, and caches the text of the last day, because adjacent rows mostly share it.
 #[derive(Debug, Clone)]
 pub(crate) struct TimestampWriter {
     style: TimestampStyle,
@@ -121,7 +121,7 @@ impl TimestampWriter {
         self.push(out, micros.div_euclid(1_000_000), &text);
     }
 
-    /// Writes nanoseconds since 1970 with nine digits; six in Postgres style.
+    /// Writes nanoseconds since 1970 with nine digits, or six in Postgres style.
     #[inline]
     pub(crate) fn push_nanos(&mut self, out: &mut Vec<u8>, nanos: i64) {
         if self.style == TimestampStyle::Postgres {

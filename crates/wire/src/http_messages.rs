@@ -5,14 +5,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, MICROS_PER_SECOND};
 
-/// A request without its SQL text, which is between `before` and `after`.
+/// A request without its SQL text, which goes between `before` and `after`.
 #[derive(Debug, Clone)]
 pub struct RequestPattern {
     /// The request line up to the SQL text.
     pub before: Vec<u8>,
     /// The remainder of the request line, and the headers.
     pub after: Vec<u8>,
-    /// Maximum bytes of a request; longer requests do not match.
+    /// Maximum size of a request in bytes; longer requests do not match.
     pub max_bytes: usize,
 }
 
@@ -23,7 +23,7 @@ pub enum HttpMessage {
     Query {
         /// SQL text of the request.
         text: String,
-        /// Bytes of the request.
+        /// Length of the request in bytes.
         len: usize,
     },
     /// Incomplete, but may still match.
@@ -60,7 +60,8 @@ fn is_of_text(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.~!$'()*,;:@/?=+%".contains(&byte)
 }
 
-/// Decodes a parameter value; a plus is a space. Returns `None` for invalid UTF-8 or a zero byte.
+/// Decodes a parameter value, in which a plus sign represents a space. Returns `None` for invalid
+/// UTF-8 or a NUL byte.
 fn decoded(encoded: &[u8]) -> Option<String> {
     let mut bytes = Vec::with_capacity(encoded.len());
     let mut rest = encoded;

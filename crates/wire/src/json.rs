@@ -1,4 +1,4 @@
-//! Rows as JSON arrays in the format of `/exec`: `[1,"a"],[2,"b"]`.
+//! Rows as JSON arrays in `/exec` format: `[1,"a"],[2,"b"]`.
 
 use arrow_array::{Array, RecordBatch};
 use tidemark_types::double_array::JSON_ARRAY;
@@ -12,7 +12,7 @@ use crate::symbols::SymbolTexts;
 
 const NULL: &[u8] = b"null";
 
-/// Bytes per cell for the initial estimate of a batch's size.
+/// Bytes assumed per cell in the initial estimate of a batch's size.
 const CELL_BYTES_GUESS: usize = 16;
 
 /// Encodes the rows of one result.

@@ -1,8 +1,8 @@
 //! Encodes record batches: JSON rows, CSV, pgwire `DataRow`, QWP, Parquet and the Arrow arena.
 //!
 //! All encoders convert columns to text or binary data, column by column where that is faster, in a
-//! buffer that the caller reuses. They depend on no table, plan or socket. `websocket` reads the
-//! frames of clients with binary messages.
+//! buffer that the caller reuses. They do not depend on tables, plans or sockets. `websocket` reads
+//! the frames of clients that send binary messages.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Rows partitioned by time: one Parquet file per partition, in directories with the usual Hive
 //! names (`year=2026/month=01/rows.parquet`), all in one ZIP archive.
 //!
-//! Rows arrive in timestamp order, so that only one file is open at a time. If a partition occurs
+//! Rows arrive in timestamp order, so only one file is open at a time. If a partition comes up
 //! again, another file is written for it.
 
 use std::collections::HashMap;
@@ -109,7 +109,7 @@ impl ParquetArchive {
     }
 }
 
-/// First microsecond of each row's partition; `None` for a row without a timestamp.
+/// Returns the first microsecond of each row's partition; `None` for a row without a timestamp.
 fn partitions_of(
     unit: PartitionBy,
     batch: &RecordBatch,
@@ -126,7 +126,7 @@ fn partitions_of(
     Ok(nanos.iter().map(|value| value.map(|nanos| floor(nanos.div_euclid(1_000)))).collect())
 }
 
-/// Path of the file in the archive.
+/// Returns the path of the file in the archive.
 fn path(unit: PartitionBy, partition: Option<i64>, number: u32) -> String {
     let file = if number == 1 { "rows.parquet".into() } else { format!("rows-{number}.parquet") };
     let Some(floor) = partition else { return format!("year={NO_PARTITION}/{file}") };

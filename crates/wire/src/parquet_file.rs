@@ -38,9 +38,9 @@ use crate::row_group::{RowGroup, failed};
 
 /// Footer key for the SQL types.
 const METADATA_KEY: &str = "tidemark";
-/// Footer key for the column by which the rows proved to be sorted.
+/// Footer key for the column by which the rows turned out to be sorted.
 const SORTED_KEY: &str = "tidemark.sorted";
-/// Default level of codecs that have levels.
+/// Default level for codecs that have levels.
 const DEFAULT_LEVEL: i32 = 9;
 
 /// Any zone marks a column as UTC-adjusted; its name is not stored.
@@ -65,20 +65,20 @@ pub enum Codec {
     Brotli,
 }
 
-/// Maximum dictionary bytes of a numeric column. In larger dictionaries, most values are unique,
-/// and looking up each value takes longer than writing it.
+/// Maximum dictionary size of a numeric column, in bytes. In larger dictionaries, most values are
+/// unique, and looking up each value takes longer than writing it.
 const NUMBER_DICTIONARY_BYTES: usize = 64 * 1024;
-/// Maximum dictionary bytes of a numeric column if the first rows show repeated values and the
-/// codec is slow. The codec then compresses indices, which have a quarter of the size.
+/// Maximum dictionary size of a numeric column, in bytes, if the first rows show repeated values
+/// and the codec is slow. The codec then compresses indices, which are a quarter of the size.
 const LONG_DICTIONARY_BYTES: usize = 256 * 1024;
 /// Number of rows at the start that are sampled for repeated values.
 const SAMPLE_ROWS: usize = 4096;
 
 /// Number of columns above which none is delta-encoded, because parquet-rs allocates a megabyte per
-/// such column, regardless of its number of rows.
+/// such column, regardless of the row count.
 const MAX_DELTA_COLUMNS: usize = 128;
 
-/// Options of a Parquet file.
+/// Parquet file options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParquetOptions {
     /// Compression of pages.
@@ -87,13 +87,14 @@ pub struct ParquetOptions {
     pub level: Option<i32>,
     /// Rows per row group.
     pub row_group_rows: usize,
-    /// Approximate uncompressed bytes of a data page.
+    /// Approximate uncompressed size of a data page, in bytes.
     pub data_page_bytes: usize,
-    /// Whether minimum, maximum and null count are written.
+    /// Whether minimums, maximums and null counts are written.
     pub statistics: bool,
     /// Data page format: 1 or 2.
     pub version: u8,
-    /// Whether arrays are written as bytes of shape and elements instead of nested lists.
+    /// Whether arrays are written in binary form, as shape and elements, instead of as nested
+    /// lists.
     pub raw_arrays: bool,
     /// Time unit of the partitions that are written to separate files. With NONE, there is one
     /// file.
@@ -122,11 +123,12 @@ pub(crate) struct ParquetFile {
     row_group_rows: usize,
     file: SerializedFileWriter<Vec<u8>>,
     row_groups: ArrowRowGroupWriterFactory,
-    /// Options until the first rows arrive; then `None`.
+    /// The options until the first rows arrive; `None` after that.
     unsettled: Option<ParquetOptions>,
     /// The row group that is not yet full.
     open: Option<RowGroup>,
-    /// Position of the designated timestamp and its latest value; `None` once rows do not ascend.
+    /// Position of the designated timestamp column and its latest value; `None` once rows are no
+    /// longer ascending.
     ascending: Option<(usize, i64)>,
 }
 
@@ -271,7 +273,8 @@ fn values_repeat(column: &ArrayRef) -> bool {
     came_before > 0 && came_before * 2 * (LONG_DICTIONARY_BYTES / width) >= rows * rows
 }
 
-/// Last timestamp of a column; `None` if one is null or less than its predecessor.
+/// Returns a column's last timestamp; `None` if any timestamp is null or earlier than the one
+/// before it.
 fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
     let timestamps = match column.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
@@ -286,7 +289,8 @@ fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
     (ascends && column.null_count() == 0).then(|| timestamps.last().copied().unwrap_or(before))
 }
 
-/// Type of the column in the file. Columns that are never null in the dialect are required.
+/// Returns the type of the column in the file. Columns that are never null in the dialect are
+/// required.
 fn file_field(field: &Field, raw_arrays: bool) -> arrow_schema::Field {
     let utc = || Some(UTC.into());
     let data_type = match field.sql_type {
@@ -403,7 +407,7 @@ fn uuid_column(name: &str) -> EngineResult<TypePtr> {
     Ok(Arc::new(column))
 }
 
-/// Converts an array to its form in the file.
+/// Converts an array to the form in which the file stores it.
 fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResult<ArrayRef> {
     if array.data_type() == &DataType::Null {
         return Ok(new_null_array(target, array.len()));
@@ -444,7 +448,8 @@ fn utc_timestamps<T: ArrowTimestampType>(array: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(timestamps.clone().with_timezone(UTC)))
 }
 
-/// BOOLEAN, BYTE and SHORT are never null; a null from a join becomes false or 0.
+/// Replaces nulls, which a join may produce, with false or 0. BOOLEAN, BYTE and SHORT are never
+/// null.
 fn without_nulls(array: &ArrayRef) -> Option<ArrayRef> {
     if let Some(values) = array.as_boolean_opt() {
         let filled = values.iter().map(|value| Some(value.unwrap_or(false)));

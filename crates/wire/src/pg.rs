@@ -13,11 +13,11 @@ use crate::growth::Growth;
 
 /// Microseconds from 1970 to 2000, where Postgres's binary timestamps start.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
-/// Length value of a null.
+/// Length value that represents null.
 const NULL_LENGTH: i32 = -1;
 /// Type OID of float8, the element type of all arrays outside the catalog.
 const FLOAT8_OID: i32 = 701;
-/// Bytes per cell for the initial estimate of a batch's size.
+/// Bytes assumed per cell in the initial estimate of a batch's size.
 const CELL_BYTES_GUESS: usize = 16;
 
 /// Encodes the rows of one result.

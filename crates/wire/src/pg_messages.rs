@@ -11,18 +11,18 @@ const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
 /// An Execute of the unnamed portal without a limit.
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
-/// Bytes of a message's type and length.
+/// Size of a message's type and length, in bytes.
 const HEADER_BYTES: usize = 5;
-/// Maximum bytes of a Bind. Longer messages do not match, and are rejected even if they are
+/// Maximum size of a Bind in bytes. Longer messages do not match, and are rejected even if they are
 /// incomplete.
 const MAX_BIND_BYTES: usize = 128 * 1024;
 
-/// A Bind without its values, which are between `head` and `tail`.
+/// A Bind without its values, which go between `head` and `tail`.
 #[derive(Debug, Clone)]
 pub struct BindPattern {
-    /// Message body up to the number of values: names, and formats of the values.
+    /// Message body up to the number of values: names and value formats.
     pub head: Vec<u8>,
-    /// Message body after the values: formats of the result.
+    /// Message body after the values: result formats.
     pub tail: Vec<u8>,
     /// Whether each value is text.
     pub is_text: Vec<bool>,
@@ -35,16 +35,16 @@ pub enum PgMessage<'b> {
     Run {
         /// Index of the pattern.
         pattern: usize,
-        /// Values in the format of Bind, with their count.
+        /// Values in Bind format, with their count.
         values: &'b [u8],
         /// Whether a Describe is between the Bind and the Execute.
         is_described: bool,
-        /// Bytes of the messages.
+        /// Length of the messages in bytes.
         len: usize,
     },
     /// A Sync.
     Sync {
-        /// Bytes of the message.
+        /// Length of the message in bytes.
         len: usize,
     },
     /// Incomplete, but may still match.
@@ -115,7 +115,7 @@ fn run<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<'b> {
 }
 
 /// Whether the bytes are exactly one value per entry of `is_text`, and all text values are UTF-8
-/// without zero bytes.
+/// without NUL bytes.
 fn are_values(bytes: &[u8], is_text: &[bool]) -> bool {
     let Some((count, mut rest)) = bytes.split_first_chunk() else { return false };
     if usize::from(u16::from_be_bytes(*count)) != is_text.len() {
@@ -135,7 +135,7 @@ fn are_values(bytes: &[u8], is_text: &[bool]) -> bool {
     rest.is_empty()
 }
 
-/// Writes the completion of a SELECT.
+/// Writes the `CommandComplete` message of a SELECT.
 pub fn command_complete(rows: u64, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     let digits = digits.format(rows).as_bytes();

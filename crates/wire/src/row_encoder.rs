@@ -1,4 +1,4 @@
-//! Entry point of all encoders: choose a format once, then pass batches and get bytes.
+//! Entry point for all encoders: choose a format once, then pass batches and get bytes.
 
 use arrow_array::RecordBatch;
 use tidemark_types::{EngineResult, Field, PartitionBy};
@@ -105,7 +105,8 @@ impl RowEncoder {
         }
     }
 
-    /// Number of rows that fit in the open chunk; 0 if it must be closed. Only QWP has a limit.
+    /// Returns the number of rows that fit in the open chunk; 0 if it must be closed. Only QWP has
+    /// a limit.
     #[must_use]
     pub fn free_rows(&self) -> usize {
         match &self.encoder {

@@ -15,7 +15,7 @@ use tidemark_types::{EngineError, EngineResult};
 /// MiB for ZSTD 9 (measured).
 const MAX_THREADS: usize = 4;
 
-/// Number of rows from which threads are worthwhile.
+/// Minimum number of rows for which several threads are worthwhile.
 const MANY_ROWS: usize = 8 * 1024;
 
 /// A row group being written.
@@ -30,7 +30,7 @@ impl RowGroup {
         Self { columns, rows: 0 }
     }
 
-    /// Number of rows so far.
+    /// Returns the number of rows so far.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }

@@ -59,7 +59,7 @@ impl SymbolTexts {
         }
     }
 
-    /// Escaped string of `key`, if the dictionary was escaped.
+    /// Returns the escaped string of `key`, if the dictionary was escaped.
     #[inline]
     pub(crate) fn get(&self, key: usize) -> Option<&[u8]> {
         let end = *self.ends.get(key)?;

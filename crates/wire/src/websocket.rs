@@ -1,6 +1,6 @@
-//! Reads WebSocket frames from clients, and converts socket bytes to whole messages. The library
-//! handles masks, fragments, pings and the client's close; TypeScript handles the upgrade and the
-//! socket.
+//! Reads WebSocket frames from clients, and assembles socket bytes into complete messages. The
+//! library handles masking, fragments, pings and the client's close frame; TypeScript handles the
+//! upgrade and the socket.
 
 use std::io::{self, Read, Write};
 
@@ -8,9 +8,10 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
 use tungstenite::{Bytes, Error, Message};
 
-/// Size of the read buffer, which an idle connection also holds.
+/// Size of the read buffer. Even an idle connection holds one.
 const READ_BYTES: usize = 8 * 1024;
-/// Message size after which the library's buffer, which has grown with the message, is freed.
+/// Message size at which the library's buffer is freed, because the buffer has grown with the
+/// message.
 const LARGE_BYTES: usize = 64 * 1024;
 
 /// Reads the frames of one connection.
@@ -22,7 +23,8 @@ pub struct WebSocketReader {
     is_over: bool,
 }
 
-/// Tracks the ends of frames: after a frame's end the library holds no data that is still needed.
+/// Tracks where frames end. After the end of a frame, the library holds no data that is still
+/// needed.
 #[derive(Debug, Default)]
 struct FrameEnds {
     /// Received bytes of the current frame's head.
@@ -53,7 +55,7 @@ impl FrameEnds {
     }
 }
 
-/// Payload length of a frame; `None` while its head is incomplete.
+/// Returns a frame's payload length; `None` while its head is incomplete.
 fn payload_length(head: &[u8]) -> Option<u64> {
     let short = head.get(1)? & 0x7f;
     let wide = match short {
@@ -69,12 +71,12 @@ fn payload_length(head: &[u8]) -> Option<u64> {
     Some(if wide == 0 { u64::from(short) } else { length })
 }
 
-/// Result of received bytes.
+/// Result of processing received bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Complete messages, in order.
     pub messages: Vec<Bytes>,
-    /// Bytes to send to the client: replies to its pings and its close.
+    /// Bytes to send to the client: replies to its pings and its close frame.
     pub reply: Vec<u8>,
     /// Whether the connection is over, for example because the client closed it.
     pub is_over: bool,
@@ -108,7 +110,7 @@ impl Write for Pipe<'_> {
 }
 
 impl WebSocketReader {
-    /// `most_message_bytes` limits a message including all its fragments.
+    /// `most_message_bytes` limits a message, including all its fragments.
     #[must_use]
     pub fn new(most_message_bytes: usize) -> Self {
         let config = WebSocketConfig::default()
@@ -163,7 +165,7 @@ impl WebSocketReader {
     }
 }
 
-/// Close code and reason; `None` if the client closed the connection.
+/// Returns the close code and reason; `None` if the client closed the connection.
 fn failure(error: &Error) -> Option<(u16, String)> {
     let code = match error {
         Error::ConnectionClosed | Error::AlreadyClosed => return None,

@@ -4,9 +4,9 @@
 //! Entries are uncompressed data in stored DEFLATE blocks, so that a reader that does not see the
 //! end of the archive can detect the end of an entry. Sizes follow each entry and are 64 bits wide.
 
-/// Maximum bytes of a stored block.
+/// Maximum size of a stored block in bytes.
 const BLOCK_BYTES: usize = 0xffff;
-/// Version of the format with 64-bit sizes.
+/// Format version that supports 64-bit sizes.
 const VERSION: u16 = 45;
 /// Sizes follow the data (bit 3); names are UTF-8 (bit 11).
 const FLAGS: u16 = 0x0808;
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 impl ZipStream {
-    /// Starts an entry; the previous one must have ended.
+    /// Starts an entry; the previous entry must have ended.
     pub(crate) fn begin(&mut self, name: String, out: &mut Vec<u8>) {
         let before = out.len();
         put32(out, 0x0403_4b50);

@@ -234,7 +234,7 @@ fn csv_of_an_empty_result_contains_only_a_header() {
     assert_eq!(out, b"\"say \"\"hi\"\"\"\r\n");
 }
 
-/// Fields of one `DataRow`, and the bytes after it.
+/// Returns the fields of one `DataRow`, and the bytes after it.
 fn data_row(bytes: &[u8]) -> (Vec<Option<Vec<u8>>>, &[u8]) {
     assert_eq!(bytes[0], b'D');
     let length = u32::from_be_bytes(bytes[1..5].try_into().unwrap()) as usize;

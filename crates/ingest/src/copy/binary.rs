@@ -27,7 +27,7 @@ impl BinaryForm {
         Self { oids, header_due: true, is_over: false, row: 0 }
     }
 
-    /// Number of the current row.
+    /// Returns the number of the current row.
     pub(super) fn line(&self) -> u64 {
         self.row
     }

@@ -1,4 +1,4 @@
-//! Values of one column, in the type in which they were sent.
+//! One column's values, in the type they were sent in.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const UUID_BYTES: i32 = 16;
 #[derive(Debug)]
 pub(super) enum Cells {
     Text(StringViewBuilder),
-    /// Boolean words of `PostgreSQL`, converted to `true` and `false`.
+    /// `PostgreSQL` boolean words, converted to `true` and `false`.
     Truth(StringViewBuilder),
     Symbol {
         texts: SymbolTexts,

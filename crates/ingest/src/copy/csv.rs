@@ -1,4 +1,4 @@
-//! Parses records of the CSV format.
+//! Parses CSV records.
 
 use memchr::{memchr_iter, memchr2, memchr3};
 

@@ -47,7 +47,7 @@ impl LineForm {
         }
     }
 
-    /// Number of the current line.
+    /// Returns the number of the current line.
     pub(super) fn line(&self) -> u64 {
         self.line
     }

@@ -1,9 +1,9 @@
-//! Converts the data of `COPY … FROM STDIN` to columns of values in the types in which they were
-//! sent: strings, symbols or binary values. The INSERT path assigns the values to the table's
-//! columns, so the result is the same as for these values in a VALUES list.
+//! Converts `COPY … FROM STDIN` data to columns of values in the types they were sent in: strings,
+//! symbols or binary values. The INSERT path then assigns the values to the table's columns, so the
+//! result is the same as if they were in a VALUES list.
 //!
-//! The data may arrive in chunks of any size. An incomplete row is buffered, and parsed again when
-//! the buffer has doubled in size.
+//! The data may arrive in chunks of any size. An incomplete row is buffered, and is parsed again
+//! once the buffer has doubled in size.
 
 mod binary;
 mod cells;

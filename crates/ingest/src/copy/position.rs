@@ -1,4 +1,4 @@
-//! Positions of the values in a record.
+//! Positions of the values within a record.
 
 /// The position of a value.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use super::cells::Cells;
 
 /// Maximum number of rows in a batch.
 const BATCH_ROWS: usize = 16_384;
-/// Size in bytes at which a batch is complete, regardless of its number of rows.
+/// Size in bytes at which a batch is complete, regardless of its row count.
 const BATCH_BYTES: usize = 8 << 20;
 /// Maximum size of a row in bytes.
 pub(super) const MAX_ROW_BYTES: usize = 64 << 20;
@@ -15,9 +15,10 @@ pub(super) const MAX_ROW_BYTES: usize = 64 << 20;
 /// A batch of parsed rows.
 #[derive(Debug, Clone)]
 pub struct CopyBatch {
-    /// For each row, the line at which it begins, counted from 1. For binary data, the row number.
+    /// For each row, the number of the line on which it begins, counted from 1. For binary data,
+    /// the row number.
     pub lines: Vec<u64>,
-    /// For each column, the type and values in which it was sent.
+    /// For each column, the type it was sent in and its values.
     pub columns: Vec<(SqlType, ArrayRef)>,
 }
 

@@ -14,7 +14,7 @@ pub struct CopySpec {
     pub columns: Vec<CopyColumn>,
 }
 
-/// A format of COPY.
+/// A COPY format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CopyFormat {
     /// Lines with backslash escapes.
@@ -50,8 +50,8 @@ pub struct CopyColumn {
     pub sql_type: SqlType,
     /// Type of the binary values, as a `PostgreSQL` OID.
     pub oid: u32,
-    /// CSV: whether an unquoted value is never null, even if it equals the null string.
+    /// CSV: whether to treat unquoted values as non-null, even if they equal the null string.
     pub force_not_null: bool,
-    /// CSV: whether a quoted value is null if it equals the null string.
+    /// CSV: whether to treat quoted values as null if they equal the null string.
     pub force_null: bool,
 }

@@ -91,7 +91,7 @@ pub(super) enum Form {
     Plain,
     /// The eight bytes of a binary double.
     Double,
-    /// An array: as many lengths as it has dimensions, then the elements.
+    /// An array: one length per dimension, then the elements.
     Array(u8),
     NullArray,
     /// A decimal: its unscaled bytes, with this scale.
@@ -135,7 +135,7 @@ pub(super) enum Lexed {
     Incomplete,
 }
 
-/// The reason why tokenising stopped.
+/// Why tokenising stopped.
 enum Stop {
     Incomplete,
     /// The line is malformed; the cursor contains the reason.
@@ -144,8 +144,8 @@ enum Stop {
 
 type Lex<T> = Result<T, Stop>;
 
-/// Tokenises the line at `from`. `is_all` states that no bytes follow, so the end of the bytes ends
-/// the line.
+/// Tokenises the line at `from`. `is_all` states that no more bytes follow, so the end of the bytes
+/// also ends the line.
 pub(super) fn lex(
     bytes: &[u8],
     from: usize,
@@ -194,7 +194,7 @@ struct Cursor<'b> {
 }
 
 /// Returns the position of the first syntactic byte at or after `at`, testing eight bytes at a
-/// time. May also return the position of a few kinds of ordinary bytes.
+/// time. May also stop at a few kinds of ordinary bytes.
 #[inline]
 pub(super) fn special(bytes: &[u8], at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;

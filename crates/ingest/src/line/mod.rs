@@ -20,12 +20,12 @@ use tidemark_types::EngineError;
 
 use crate::rows::RefusedTarget;
 
-/// The reason why reading stopped.
+/// Why reading stopped.
 #[derive(Debug)]
 pub enum LineFailure {
     /// A line was rejected as invalid.
     Refused(Refusal),
-    /// At present every line would fail, regardless of its content.
+    /// Every line would currently fail, regardless of its content.
     Failed(EngineError),
 }
 
@@ -39,10 +39,10 @@ pub struct Refusal {
     pub at: u64,
     /// The error message for the client.
     pub reason: String,
-    /// Whether all rows together are too large although each single row is valid.
+    /// Whether the rows combined are too large, even though each row is valid.
     pub is_too_large: bool,
     /// The table that the line names, if it was resolved. The error message may describe this
-    /// table, so only clients that may write to it may receive it.
+    /// table, so only clients that may write to the table may receive the message.
     pub target: Option<RefusedTarget>,
 }
 

@@ -44,10 +44,10 @@ pub struct LineOptions {
 pub struct LineReader {
     options: LineOptions,
     tables: Vec<TableBuilder>,
-    /// Indexes of tables by their names as spelled in lines.
+    /// Table indexes by table name, as spelled in lines.
     by_written: HashMap<Box<[u8]>, usize, FxBuildHasher>,
     by_folded: HashMap<String, usize, FxBuildHasher>,
-    /// The last line's table name as spelled there, and the index of the table.
+    /// The table name as spelled in the last line, and the table's index.
     last: (Box<[u8]>, usize),
     /// The table that is currently being resolved.
     found: Option<RefusedTarget>,
@@ -83,7 +83,7 @@ impl LineReader {
         }
     }
 
-    /// Number of rows so far.
+    /// Returns the number of rows so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows

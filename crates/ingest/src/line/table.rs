@@ -1,5 +1,5 @@
-//! Collects the rows of one table, column by column. If rows omit a column, work for it is deferred
-//! until its next value or the end of the chunk.
+//! Collects the rows of one table, column by column. If rows omit a column, work on that column is
+//! deferred until its next value or the end of the chunk.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ use crate::rows::{
 const MAX_CHUNK_CELLS: usize = 2 << 20;
 const EARLY: &str = "designated timestamp before 1970-01-01 is not allowed";
 
-/// The reason why a row was rejected.
+/// Why a row was rejected.
 #[derive(Debug)]
 pub(super) enum RowProblem {
     Bad(String),
@@ -46,7 +46,7 @@ fn bad<T>(reason: impl Into<String>) -> Row<T> {
 #[derive(Debug)]
 pub(super) struct TableBuilder {
     rows: TableRows,
-    /// Number of rows in the complete chunks, and their size in bytes.
+    /// Number of rows in the complete chunks, and their total size in bytes.
     complete: (usize, usize),
     /// Number of rows in the current chunk.
     count: usize,
@@ -108,7 +108,8 @@ impl TableBuilder {
         self.rows.target()
     }
 
-    /// Creates a builder for rows of an existing table, or of a table that is created with them.
+    /// Creates a builder for rows of an existing table, or of a new table that is created with
+    /// them.
     pub(super) fn new(name: &str, found: Option<TargetTable>, additions: Additions) -> Self {
         let rows = TableRows::new(name, found);
         let columns = rows.table.columns.iter().enumerate();
@@ -283,8 +284,7 @@ impl TableBuilder {
             .ok_or_else(|| tidemark_types::EngineError::internal("a column no longer exists"))
     }
 
-    /// Returns the column with this name, after the last line had a different name at this
-    /// position.
+    /// Returns the column with this name, when the last line had a different name at this position.
     fn find(&mut self, at: usize, name: Token, bytes: &[u8]) -> Row<Option<usize>> {
         let written = name.of(bytes);
         if let Some(index) = self.by_name.get(written) {
@@ -385,8 +385,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Creates a new table's designated timestamp. Its unit is nanoseconds if the first line's unit
-    /// suffix is.
+    /// Creates a new table's designated timestamp. Its unit is nanoseconds if the first line has a
+    /// nanosecond suffix.
     #[cold]
     fn add_timestamp(&mut self, says_nanos: bool) -> usize {
         let sql_type = if says_nanos { SqlType::TimestampNs } else { SqlType::Timestamp };

@@ -84,7 +84,7 @@ fn skip_text(bytes: &[u8], at: usize, text: &[u8]) -> Option<usize> {
     is_same(bytes.get(at..end)?, text).then_some(end)
 }
 
-/// Whether two short strings are equal. Compares entire words and needs no function call.
+/// Whether two short strings are equal. Compares whole words without a function call.
 #[inline]
 pub(crate) fn is_same(text: &[u8], other: &[u8]) -> bool {
     fn ends<const N: usize>(text: &[u8]) -> Option<(&[u8; N], &[u8; N])> {

@@ -92,7 +92,7 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
 /// Powers of ten that a double represents exactly.
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-/// Maximum number of digits up to which a double represents every integer exactly.
+/// Maximum number of digits for which a double represents every integer exactly.
 const EXACT_DIGITS: usize = 15;
 
 /// Parses digits at `at`, with an optional minus sign and decimal point. Returns the value and its

@@ -1,4 +1,4 @@
-//! Binary values of the wire protocol, with one decoder per type. Values of a type without an
+//! Decodes binary values of the wire protocol, with one decoder per type. Values whose type has no
 //! equivalent in the engine are converted to their text format. These types are numerics,
 //! addresses, times of day, intervals and multidimensional arrays.
 
@@ -213,7 +213,7 @@ fn interval(bytes: &[u8]) -> EngineResult<String> {
     Ok(parts.join(" "))
 }
 
-/// Decodes a one-dimensional array to items. Any other array is converted to a string such as
+/// Decodes a one-dimensional array into items. Any other array is converted to a string such as
 /// `{1.0,NULL,{…}}`.
 fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let mut reader = Reader::new(bytes);

@@ -1,5 +1,5 @@
-//! Values of the columnar protocol (QWP). Each is the content of a one-row column after its null
-//! flag, in little-endian byte order. Values of a type without an equivalent in the engine are
+//! Values of the columnar protocol (QWP). Each value is the content of a one-row column after its
+//! null flag, in little-endian byte order. Values whose type has no equivalent in the engine are
 //! converted to strings.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Decodes one-dimensional binary arrays directly to columns, without creating a value or string
+//! Decodes one-dimensional binary arrays directly into columns, without creating a value or string
 //! per item.
 
 use std::sync::Arc;

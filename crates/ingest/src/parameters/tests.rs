@@ -167,8 +167,8 @@ fn arrays_are_converted_to_strings() {
 }
 
 /// Compares a one-dimensional array with a two-dimensional array that contains it as its only row.
-/// Both must give the same string, although only the items of the two-dimensional array are decoded
-/// individually.
+/// Both must yield the same string, although only the items of the two-dimensional array are
+/// decoded individually.
 #[test]
 fn array_items_are_formatted_like_single_values() {
     let numbers: [i64; 8] = [0, 1, -7, i64::MAX, i64::MIN, 1 << 31, -(1 << 31), 3_000_000_000];
@@ -250,7 +250,7 @@ fn values_of_wrong_size_or_unknown_type_are_rejected() {
     refused(&binary(oid::TIMESTAMP, &i64::MAX.to_be_bytes()), ErrorCode::InvalidValue, "range");
 }
 
-/// Random bytes of any type must give a value or an error.
+/// Random bytes of any type must produce a value or an error.
 #[test]
 fn random_bytes_never_crash_the_decoder() {
     use rand::{Rng, SeedableRng};

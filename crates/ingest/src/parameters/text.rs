@@ -11,7 +11,7 @@ pub(crate) fn truth(text: &str) -> Option<bool> {
     is(&["f", "false", "n", "no", "off", "0"]).then_some(false)
 }
 
-/// Validates text of the wire protocol, which must be UTF-8 without zero bytes.
+/// Validates wire-protocol text, which must be UTF-8 without NUL bytes.
 pub(super) fn text_of(bytes: &[u8]) -> EngineResult<&str> {
     let text = std::str::from_utf8(bytes).ok().filter(|_| !bytes.contains(&0));
     text.ok_or_else(|| {

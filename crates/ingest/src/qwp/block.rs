@@ -93,7 +93,7 @@ impl Kind {
         })
     }
 
-    /// Returns a row's memory in this column in bytes, without strings and array elements.
+    /// Returns the memory per row in this column in bytes, excluding strings and array elements.
     fn row_bytes(self) -> usize {
         match self {
             Self::Long256 | Self::Decimal(_) | Self::DoubleArray => 40,

@@ -58,7 +58,7 @@ pub(super) fn new_type(column: &WireColumn<'_>) -> Result<Option<SqlType>, Probl
     }))
 }
 
-/// Converts the column to a type of the table.
+/// Converts the column to the target type.
 pub(super) fn array(
     column: &WireColumn<'_>,
     target: SqlType,

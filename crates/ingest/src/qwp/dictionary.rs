@@ -1,11 +1,11 @@
-//! A connection's symbols by the ids that the client assigned.
+//! A connection's symbols, keyed by the ids that the client assigned.
 
 use super::QwpFailure;
 use super::QwpStatus;
 use super::bytes::Bytes;
 use super::options::QwpOptions;
 
-/// Maximum number of entries in a dictionary, which belongs to a connection or to a column.
+/// Maximum number of entries in a connection's or column's dictionary.
 pub(super) const MAX_ENTRIES: usize = 2_000_000;
 
 #[derive(Debug, Default)]

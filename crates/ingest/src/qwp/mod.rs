@@ -29,12 +29,12 @@ use tidemark_types::EngineError;
 
 use crate::rows::RefusedTarget;
 
-/// The reason why reading stopped.
+/// Why reading stopped.
 #[derive(Debug)]
 pub enum QwpFailure {
     /// A message was rejected as invalid.
     Refused(QwpRefusal),
-    /// At present every message would fail, regardless of its content.
+    /// Every message would currently fail, regardless of its content.
     Failed(EngineError),
 }
 

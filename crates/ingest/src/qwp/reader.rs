@@ -49,7 +49,7 @@ impl QwpReader {
         }
     }
 
-    /// Returns the number of rows that are not committed yet.
+    /// Returns the number of rows not yet committed.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
@@ -147,8 +147,8 @@ impl QwpReader {
         Ok(self.tables.len() - 1)
     }
 
-    /// Returns all rows that await their commit. The rows of later messages belong to the next
-    /// commit.
+    /// Returns all rows that are waiting to be committed. The rows of later messages belong to the
+    /// next commit.
     pub fn take_tables(&mut self) -> Vec<TableRows> {
         self.by_name.clear();
         self.rows = 0;

@@ -15,7 +15,7 @@ use tidemark_testkit::command::Command;
 fn main() -> ExitCode {
     let command = Command::start("bit-rot");
     let flips = command.number("--flips").unwrap_or(5_000);
-    // A panic counts as a failure of that flip, whose report includes the panic message.
+    // A panic counts as a failure of that flip; the failure report includes the panic message.
     std::panic::set_hook(Box::new(|_| ()));
     let report = match run(command.seed, flips) {
         Ok(report) => report,

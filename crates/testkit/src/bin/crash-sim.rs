@@ -1,5 +1,5 @@
 //! `crash-sim [--states N] [--seed S] [--one]`: runs the real storage through N crash states.
-//! `crash-sim --planted [--states N] [--seed S]`: searches N states for each planted fault.
+//! `crash-sim --planted [--states N] [--seed S]`: searches N states for each injected fault.
 //!
 //! Prints the seed, the number of states, each failure with the arguments that reproduce it
 //! (`--seed S --one`), and `N passed, N failed`. The exit code is 1 on any failure.
@@ -39,7 +39,7 @@ fn states(command: &Command) -> ExitCode {
     command.finish(report.passed, &failures)
 }
 
-/// Fails for each planted fault that no state reveals, because the harness cannot detect such
+/// Fails for each injected fault that no state reveals, because the harness cannot detect such
 /// faults.
 fn planted(command: &Command) -> ExitCode {
     let states = command.number("--states").unwrap_or(5_000);

@@ -13,7 +13,7 @@ use tidemark_testkit::faults::run;
 
 fn main() -> ExitCode {
     let command = Command::start("faults");
-    // A panic counts as a failure of that run, whose report includes the panic message.
+    // A panic counts as a failure of that run; the failure report includes the panic message.
     std::panic::set_hook(Box::new(|_| ()));
     let stride = command.number("--stride").unwrap_or(1);
     let report = run(command.seed, stride, command.number("--only"));

@@ -20,7 +20,7 @@ enum Layout {
     Fixed(usize),
     /// 64 bits per value, or encoded differences.
     Timestamps,
-    /// IDs in the dictionary.
+    /// Dictionary IDs.
     Symbols,
     /// Offsets, then the bytes.
     Bytes,
@@ -36,7 +36,7 @@ const BYTE: u8 = 0x02;
 const SHORT: u8 = 0x03;
 const CHAR: u8 = 0x16;
 
-/// Code of a type, and its layout. Types that the protocol lacks are encoded as strings.
+/// Returns a type's code and layout. Types that the protocol lacks are encoded as strings.
 fn described(sql_type: SqlType) -> (u8, Layout) {
     match sql_type {
         SqlType::Boolean => (0x01, Layout::Bits),
@@ -98,12 +98,12 @@ impl ColumnBuffer {
         }
     }
 
-    /// Code of the column's type.
+    /// Returns the code of the column's type.
     pub(super) fn code(&self) -> u8 {
         self.code
     }
 
-    /// Minimum bytes of a value.
+    /// Returns the minimum size of a value in bytes.
     pub(super) fn width(&self) -> usize {
         match self.layout {
             Layout::Bits | Layout::Symbols => 1,
@@ -114,7 +114,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Bytes in memory so far.
+    /// Returns the number of bytes in memory so far.
     pub(super) fn memory_bytes(&self) -> usize {
         let bitmap = if self.validity.is_some() { self.rows / 8 } else { 0 };
         self.values.len() + size_of::<u32>() * self.ends.len() + self.bits.len() / 8 + bitmap

@@ -9,7 +9,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 use super::varint::{push_text, push_varint};
 use crate::columns::Text;
 
-/// Bytes of a slot in the hash table.
+/// Size of a hash table slot in bytes.
 const SLOT_BYTES: usize = 5;
 
 /// Strings and their IDs.
@@ -65,7 +65,7 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Bytes not sent yet.
+    /// Returns the number of bytes not yet sent.
     pub(super) fn new_bytes(&self) -> usize {
         let sent = if self.sent == 0 { 0 } else { self.ends[self.sent - 1] };
         // The length prefix of most strings is one byte.
@@ -83,7 +83,7 @@ impl Dictionary {
     }
 }
 
-/// Marks a key that was not looked up yet.
+/// Marks a key that has not been looked up yet.
 const UNKNOWN: u32 = u32::MAX;
 
 /// Cached IDs for the keys of a column's array, so that each key is looked up once.

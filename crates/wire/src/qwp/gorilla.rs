@@ -1,7 +1,7 @@
-//! Timestamps as differences of differences, which need one bit per value if the intervals are
-//! regular.
+//! Timestamps encoded as differences between consecutive deltas, which need one bit per value if
+//! the intervals are regular.
 
-/// Bytes of one value.
+/// Size of a value in bytes.
 const WIDTH: usize = size_of::<i64>();
 
 /// Bit writer, lowest bit first.
@@ -29,7 +29,8 @@ impl Bits<'_> {
     }
 }
 
-/// Size classes of differences: minimum, maximum, prefix, bits of the prefix, bits of the number.
+/// Size classes of differences: minimum, maximum, prefix, prefix length in bits, number length in
+/// bits.
 const BUCKETS: [(i64, i64, u64, u32, u32); 4] = [
     (-64, 63, 0b01, 2, 7),
     (-256, 255, 0b011, 3, 9),

@@ -1,9 +1,9 @@
 //! Rows as `RESULT_BATCH` messages of QWP, the columnar protocol: packed values of each column, in
 //! one table block per message, directly from the arrays.
 //!
-//! A message is written without its head, which contains the query's ID. It consists of the flags
-//! of the header (8 bits), then all data after that ID, starting with the sequence. Equal results
-//! therefore have equal bytes for every client. Symbol IDs start at 0 for each query.
+//! A message is written without its head, which contains the query's ID. It consists of the header
+//! flags (8 bits), then all data after that ID, starting with the sequence number. Equal results
+//! therefore produce identical bytes for every client. Symbol IDs start at 0 for each query.
 
 mod column;
 mod dictionary;
@@ -25,21 +25,21 @@ const FLAG_GORILLA: u8 = 0x04;
 const FLAG_DELTA_DICTIONARY: u8 = 0x08;
 /// All data after the sequence is compressed.
 const FLAG_ZSTD: u8 = 0x10;
-/// Message limit of the protocol; all our messages are smaller.
+/// The protocol's message size limit; all messages written here are smaller.
 const MESSAGE_BYTES: usize = 16 << 20;
-/// Maximum bytes of one row, so that it fits in a message with other rows.
+/// Maximum size of a row in bytes, so that it fits in a message with other rows.
 const ROW_BYTES: usize = 15 << 20;
-/// Bytes of a column's flag, prefix and name, for the initial estimate.
+/// Bytes assumed for a column's flag, prefix and name in the initial estimate.
 const COLUMN_BYTES_GUESS: usize = 16;
 
-/// Size limits of messages, and their compression.
+/// Message size limits and compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QwpOptions {
-    /// Maximum rows per message; at least 1.
+    /// Maximum number of rows per message; at least 1.
     pub max_rows: usize,
-    /// Bytes after which a message is closed. A single row may exceed this limit.
+    /// Size in bytes at which a message is closed. A single row may exceed this limit.
     pub max_bytes: usize,
-    /// Level of zstd; `None` disables compression.
+    /// Zstd level; `None` disables compression.
     pub zstd_level: Option<i32>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct QwpMessages {
     dictionary: Dictionary,
     /// Number of rows in the open message.
     rows: usize,
-    /// Minimum bytes of a row.
+    /// Minimum size of a row in bytes.
     row_bytes: usize,
     sequence: u64,
     is_ended: bool,
@@ -85,8 +85,8 @@ impl QwpMessages {
         })
     }
 
-    /// Number of rows that still fit in the open message, computed from the minimum row size; 0 if
-    /// it is full.
+    /// Returns the number of rows that still fit in the open message, computed from the minimum row
+    /// size; 0 if the message is full.
     pub(crate) fn free_rows(&self) -> usize {
         let rows = self.options.max_rows.saturating_sub(self.rows);
         let bytes = self.options.max_bytes.saturating_sub(self.message_bytes());
@@ -96,7 +96,7 @@ impl QwpMessages {
         }
     }
 
-    /// Bytes of the open message.
+    /// Returns the size of the open message in bytes.
     fn message_bytes(&self) -> usize {
         self.columns.iter().map(ColumnBuffer::memory_bytes).sum::<usize>()
             + self.dictionary.new_bytes()
@@ -118,7 +118,7 @@ impl QwpMessages {
         Ok(())
     }
 
-    /// Records that no more rows follow, because a result without rows also has a message.
+    /// Records that no more rows follow, because even a result without rows has a message.
     pub(crate) fn finish(&mut self) {
         self.is_ended = true;
     }

@@ -1,4 +1,4 @@
-//! Individual cases of formats, types, casts and errors.
+//! Test cases for formats, types, casts and errors.
 
 use std::fmt::Write as _;
 
@@ -247,7 +247,7 @@ fn missing_values_get_defaults_or_are_rejected() {
     assert_eq!(refused.reason, "column 'x' is NOT NULL: expected a value");
 }
 
-/// Columns that only some rows have, across chunk boundaries.
+/// Columns that are missing from some rows, across chunk boundaries.
 #[test]
 fn sparse_column_values_belong_to_the_correct_rows() {
     let mut message = String::new();
@@ -270,7 +270,8 @@ fn sparse_column_values_belong_to_the_correct_rows() {
     }
 }
 
-/// A stream split into messages at every position. The next message continues an incomplete line.
+/// A stream that is split into messages at every position. The next message continues an incomplete
+/// line.
 #[test]
 fn a_continued_message_ends_after_its_last_complete_line() {
     let stream =

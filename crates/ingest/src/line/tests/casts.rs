@@ -1,4 +1,4 @@
-//! Assignment of values to columns of every type.
+//! Assigning values to columns of every type.
 
 use tidemark_types::SqlType::{
     self, Boolean, Byte, Char, Date, Decimal, Double, Float, Geohash, Int, Ipv4, Long, Short,
@@ -88,7 +88,7 @@ const TOO_MUCH: &[(&str, SqlType)] = &[
     ("9223372036854775807t", TimestampNs),
 ];
 
-/// Values of kinds that the type does not accept.
+/// Values of a kind that the type does not accept.
 const OTHER_KINDS: &[(&str, SqlType)] = &[
     ("1i", Boolean),
     ("1i", Varchar),

@@ -249,7 +249,7 @@ fn line_like(form: &mut Vec<&'static str>, random: &mut ChaCha8Rng) -> Vec<u8> {
     line
 }
 
-/// A line must give the same cells whether it is read alone or after lines with the same form.
+/// A line must produce the same cells whether it is read alone or after lines with the same form.
 #[test]
 fn lines_parsed_in_a_batch_match_lines_parsed_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());

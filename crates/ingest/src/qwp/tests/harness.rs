@@ -52,7 +52,7 @@ pub(super) fn delta(start: u64, entries: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// Column name, column type, and the bytes from the null flag on.
+/// Column name, column type, and the bytes starting at the null flag.
 pub(super) type Column<'a> = (&'a str, u8, Vec<u8>);
 
 pub(super) fn block(table: &str, rows: u64, columns: &[Column<'_>]) -> Vec<u8> {
