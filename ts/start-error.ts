@@ -1,7 +1,4 @@
-/**
- * Functions of the command line that do not need the engine: the version, and the reasons for a
- * failed start.
- */
+/** Command-line functions that do not need the engine: the version, and why a start failed. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -3,7 +3,7 @@
  * then cancelled.
  */
 
-/** Operations with which a listener is stopped. */
+/** Operations that stop a listener. */
 interface Stoppable {
   /** Refuses new work; resolves when running work has ended. */
   drain(): Promise<void>;
@@ -28,8 +28,8 @@ interface Stop {
 }
 
 /**
- * Milliseconds reserved from the total time: 3 s for the last checkpoint, the others for responses
- * to cancelled statements.
+ * Milliseconds reserved from the total time: 3 s for the last checkpoint, the remainder for
+ * responses to cancelled statements.
  */
 const RESERVED_MS = 3_800;
 const RESPONSES_MS = 400;

@@ -35,7 +35,7 @@ const ENDPOINT_KEYS: Readonly<Record<TlsEndpoint, EndpointKeys>> = {
 };
 
 /**
- * The files of an endpoint; `null` if it is not encrypted. Throws `ConfigError` if a file is not
+ * An endpoint's files; `null` if it is not encrypted. Throws `ConfigError` if a file is not
  * specified.
  */
 export function certificateFiles(config: Config, endpoint: TlsEndpoint): CertificateFiles | null {

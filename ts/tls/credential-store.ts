@@ -1,6 +1,6 @@
 /**
- * A certificate with its key, and listeners for its replacement. An operator replaces the two files
- * one after the other; until they match, the previous pair remains in use.
+ * A certificate with its key, and listeners that are notified when it is replaced. An operator
+ * replaces the two files one after the other; until they match, the previous pair remains in use.
  */
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext, type SecureContext, type SecureVersion } from 'node:tls';
@@ -27,7 +27,7 @@ export interface Credentials {
     readonly minVersion: SecureVersion;
   };
   readonly context: SecureContext;
-  /** Data to which `tls-server-end-point` binds a login; `null` if no hash is defined. */
+  /** The data that `tls-server-end-point` binds a login to; `null` if no hash is defined. */
   readonly endPoint: Buffer | null;
 }
 
@@ -55,8 +55,8 @@ export class CredentialStore {
   }
 
   /**
-   * Reads the files again, which may have changed. Returns true if the pair changed. If the files
-   * are unusable, throws `TlsError` and keeps the previous pair.
+   * Reads the files again, because they may have changed. Returns true if the pair changed. If the
+   * files are unusable, throws `TlsError` and keeps the previous pair.
    */
   reload(files: CertificateFiles = this.#files): boolean {
     const next = read(files);

@@ -17,10 +17,7 @@ interface ScopeSource {
 
 /** The names in scope at an offset. */
 export interface Scope {
-  /**
-   * Sources, starting with those of the innermost query, followed by those of the enclosing
-   * queries.
-   */
+  /** Sources of the innermost query first, then those of the enclosing queries. */
   readonly sources: readonly ScopeSource[];
   /** Names of CTEs, which WITH defines. */
   readonly commonTables: readonly string[];
@@ -131,7 +128,8 @@ export function scopeAt(text: string, offset: number): Scope {
 }
 
 /**
- * Maps each opening parenthesis to the index of its closing one, or to `last` if it is not closed.
+ * Maps each opening parenthesis to the index of its closing parenthesis, or to `last` if it is not
+ * closed.
  */
 function closingParentheses(tokens: Tokens, last: number): number[] {
   const closing = Array<number>(last + 1).fill(-1);

@@ -1,4 +1,4 @@
-/** Splits a text into statements. */
+/** Splits SQL text into statements. */
 import { TokenKind, scan } from './lexer.js';
 
 /** A statement, without its semicolon. */

@@ -2,15 +2,15 @@
  * The state of a parse: a cursor over the tokens, the tree under construction, and the limits.
  *
  * The grammar is in the neighbouring modules (`expression.ts`, `query.ts`, …), as functions of a
- * `Parser`. `nested` limits recursion; `height` and `countTerm` limit long chains. Therefore no SQL
- * text can overflow the stack, neither here nor in code that walks the tree.
+ * `Parser`. `nested` limits recursion; `height` and `countTerm` limit long chains. No SQL text can
+ * therefore overflow the stack, either here or in code that walks the tree.
  */
 import type { Name, Node, NodeId, PlainRows, Span, Tree } from '../ast.generated.js';
 import { AFTER_COLUMN_WORDS, CASE_WORDS, COLUMN_WORDS, RESERVED } from '../lexer/keywords.js';
 import { TokenKind, tokenize, type Tokens, unquote } from '../lexer/lexer.js';
 import { SyntaxError_ } from '../lexer/syntax-error.js';
 
-/** Maximum UTF-16 code units in a statement. */
+/** Maximum length of a statement, in UTF-16 code units. */
 export const MAX_TEXT_LENGTH = 1_048_576;
 /** The database name that PostgreSQL clients see. */
 const DATABASE = 'qdb';
@@ -18,9 +18,11 @@ const DATABASE = 'qdb';
 const SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', 'sys']);
 /** Maximum nesting depth of parentheses, subqueries and prefix operators. */
 export const MAX_NESTING = 256;
-/** Maximum members in a list, or in a chain of AND, OR, || or +. */
+/** Maximum number of members in a list, or in a chain of AND, OR, || or +. */
 export const MAX_TERMS = 10_000;
-/** Maximum nodes between a leaf and the root, summed over chains of different operators. */
+/**
+ * Maximum number of nodes between a leaf and the root, summed over chains of different operators.
+ */
 const MAX_HEIGHT = 1_024;
 
 /** Grammar rules that are used recursively. */

@@ -18,7 +18,7 @@ import type {
 } from '../ast.generated.js';
 import { TokenKind, scan } from '../lexer/lexer.js';
 
-/** State that is needed for printing queries inside expressions. */
+/** State needed to print queries inside expressions. */
 export interface Printer {
   readonly tree: Tree;
   readonly query: (id: NodeId) => string;
@@ -96,7 +96,7 @@ export function printWord(word: string): string {
   return single && !REQUOTED.has(tokens.kinds[0] ?? TokenKind.Bad) ? word : quoteText(word);
 }
 
-/** Kinds of tokens that would be read differently without quotes. */
+/** Token kinds that would be read differently without quotes. */
 const REQUOTED: ReadonlySet<TokenKind> = new Set([
   TokenKind.Bad,
   TokenKind.String,
@@ -126,7 +126,7 @@ function operand(printer: Printer, id: NodeId, level: number): string {
 }
 
 /**
- * Returns the text of a node, and the precedence level of its loosest operator; 0 if it needs no
+ * Returns a node's text, and the precedence level of its loosest operator; 0 if it needs no
  * parentheses.
  */
 function render(printer: Printer, node: Node): readonly [string, number] {

@@ -426,7 +426,7 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
     pivotAlias(p);
   }
   const { distinct, distinct_on, items, from, hint } = head;
-  // Members are listed one by one, because spreads took half the time of parsing 9,000 CTEs.
+  // Members are listed one by one, because spreads took half of the time when parsing 9,000 CTEs.
   const node: SelectNode & { readonly kind: 'Select' } = {
     kind: 'Select',
     distinct,

@@ -203,7 +203,7 @@ function groupingSets(p: Parser): NodeId {
   );
 }
 
-/** Parses `a`, `(a, b)` or `()` to a call named `ROW`. */
+/** Parses `a`, `(a, b)` or `()` into a call named `ROW`. */
 function groupingSet(p: Parser): NodeId {
   const start = p.start();
   let members: NodeId[] = [];

@@ -180,7 +180,7 @@ function expectClose(p: Parser): void {
   }
 }
 
-/** Parses a subquery in FROM, after its closing parenthesis. */
+/** Parses what follows the closing parenthesis of a subquery in FROM. */
 export function derived(p: Parser, query: NodeId, start: number, lateral: boolean): NodeId {
   const { alias, timestamp } = sourceSuffix(p);
   if (alias !== null && timestamp === null && p.at('(')) {
@@ -192,7 +192,7 @@ export function derived(p: Parser, query: NodeId, start: number, lateral: boolea
   return p.add({ kind: 'Derived', query, alias, timestamp, lateral }, start, p.lastEnd(), query);
 }
 
-/** Converts `(query) AS t(a, b)` to a CTE with these columns, all of whose rows are read. */
+/** Converts `(query) AS t(a, b)` into a CTE with these columns, whose rows are all read. */
 export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
   const { start, end } = p.spanOf(query);
   const table = p.add({ kind: 'Table', name, alias: null, timestamp: null }, start, end);
@@ -232,7 +232,7 @@ export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[
   return p.add(queryNode, start, end, query, body);
 }
 
-/** Parses a table source, after its name. */
+/** Parses what follows the name of a table source. */
 function table(p: Parser, name: Name, start: number): NodeId {
   const { alias, timestamp } = sourceSuffix(p);
   return p.add({ kind: 'Table', name, alias, timestamp }, start, p.lastEnd());
@@ -327,7 +327,7 @@ function parseJoin(p: Parser): Joined {
   return { join, right, on, tolerance, keyword_span: keywordSpan, end: p.lastEnd() };
 }
 
-/** Join condition of NATURAL: all columns that have the same name on both sides. */
+/** The join condition for NATURAL: all columns that have the same name on both sides. */
 const NATURAL: JoinOn = { on: 'Using', columns: [] };
 
 const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {

@@ -57,7 +57,7 @@ const MISSING: Readonly<Record<PrincipalKind, string>> = {
   ServiceAccount: 'service account name expected',
 };
 
-/** Parses `CREATE | ALTER | DROP` of a principal, with the cursor at the first keyword. */
+/** Parses `CREATE | ALTER | DROP` for a principal, with the cursor at the first keyword. */
 export function parsePrincipal(p: Parser): NodeId {
   const start = p.start();
   const verb = p.value();

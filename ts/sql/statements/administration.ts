@@ -71,8 +71,8 @@ const IMPORT_OPTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Parses `HEADER true TIMESTAMP ts PARTITION BY DAY ON ERROR ABORT …`. An option name of two words
- * is converted to one name.
+ * Parses `HEADER true TIMESTAMP ts PARTITION BY DAY ON ERROR ABORT …`. A two-word option name is
+ * converted into a single name.
  */
 function importOptions(p: Parser): OptionValue[] {
   const options: OptionValue[] = [];

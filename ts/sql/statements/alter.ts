@@ -118,8 +118,7 @@ function parseActions(p: Parser): AlterAction[] {
 }
 
 /**
- * Returns the actions; `null` if only the syntax was checked, so that the action is stored as
- * words.
+ * Returns the actions; `null` if only the syntax was checked. The action is then stored as words.
  */
 function knownActions(p: Parser, action: string): AlterAction[] | null {
   switch (action) {

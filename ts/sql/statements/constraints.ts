@@ -1,6 +1,6 @@
 /**
- * Keys, indexes and conditions, which other databases have, in CREATE TABLE, ALTER TABLE and CREATE
- * INDEX. The engine stores them only for the catalog.
+ * Keys, indexes and conditions in CREATE TABLE, ALTER TABLE and CREATE INDEX, as in other
+ * databases. The engine stores them only for the catalog.
  */
 import type {
   AlterAction,

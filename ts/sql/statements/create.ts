@@ -104,7 +104,7 @@ export function parseCreate(p: Parser): NodeId {
 }
 
 /**
- * Parses `CREATE SCHEMA IF NOT EXISTS public`, with which many migrations start; no other schema
+ * Parses `CREATE SCHEMA IF NOT EXISTS public`, which many migrations start with; no other schema
  * exists.
  */
 function parseSchema(p: Parser, start: number): NodeId {
@@ -125,7 +125,7 @@ function parseSchema(p: Parser, start: number): NodeId {
 }
 
 /**
- * Parses `CREATE EXTENSION [IF NOT EXISTS] name …`, with which many migrations start. No extension
+ * Parses `CREATE EXTENSION [IF NOT EXISTS] name …`, which many migrations start with. No extension
  * is loaded.
  */
 function parseExtension(p: Parser, start: number): NodeId {
@@ -343,7 +343,8 @@ function columnCast(p: Parser): [Name, TypeName] {
 }
 
 /**
- * Parses `INDEX(column [CAPACITY n | TYPE …])` to an option whose value is the text in parentheses.
+ * Parses `INDEX(column [CAPACITY n | TYPE …])` into an option whose value is the text in
+ * parentheses.
  */
 function tableIndex(p: Parser): OptionValue {
   const name = p.takeName(false);

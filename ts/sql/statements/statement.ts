@@ -1,4 +1,6 @@
-/** Parses a statement: selects its production, and contains the productions of small statements. */
+/**
+ * Parses a statement: selects its production, and contains the productions for small statements.
+ */
 import type { AlterAction, ExplainStage, Name, NodeId, ViewKind } from '../ast.generated.js';
 import { atPrincipal, parseAssume, parseGrant, parseMembership, parsePrincipal } from './access.js';
 import { parseBackup, parseCopy } from './administration.js';
@@ -47,7 +49,7 @@ export const FIRST_WORDS: readonly string[] = [
   'WITH',
 ];
 
-/** A parsed SQL text. */
+/** Parsed SQL text. */
 interface StatementRoot {
   readonly root: NodeId;
   /** The session statement; `null` for other statements. */
