@@ -1,6 +1,6 @@
 /**
  * Internal errors that test clients received from any server of a run: HTTP 500, SQLSTATE XX000, a
- * crashed server. Each one is a defect, whatever the request was.
+ * crashed server. Each is a defect, whatever the request was.
  */
 
 const found: string[] = [];

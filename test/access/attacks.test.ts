@@ -1,6 +1,6 @@
 /**
- * Regression tests for access control bypasses of the past. Each test repeats the original bypass
- * on a real server.
+ * Regression tests for past access control bypasses. Each test reproduces the original bypass on a
+ * real server.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -194,7 +194,8 @@ test('PIVOT evaluates its value query with the rights of the view’s owner', as
       }
     }
   }
-  // If the view's owner lacks the permission, the view reveals neither rows nor their existence.
+  // If the view's owner lacks the permission, the view reveals neither its rows nor whether they
+  // exist.
   t.is(await error(maker, 'CREATE VIEW of_max AS (SELECT kind FROM kinds)'), '');
   await run(server, 'GRANT SELECT ON of_max TO pia', 'REVOKE SELECT ON kinds(kind) FROM max');
   const lacking = await error(reader, pivoted('of_max', 'SELECT kind FROM of_max'));

@@ -1,4 +1,4 @@
-/** The audit log's contents and rotation. No change happens without an entry. */
+/** Audit log contents and rotation. No change is made without an audit entry. */
 import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Gate S17: no table, view or column that a user creates changes other users' catalog queries or
+ * Gate S17: no table, view or column created by one user may affect other users' catalog queries or
  * the data that access control reads. Covers catalog names and names that resemble them.
  */
 import test from 'ava';
@@ -9,7 +9,7 @@ import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
 const MAL = 'mal:pw-12345678';
 
-/** Queries that clients and access control run on the catalog. */
+/** Queries that clients and access control run against the catalog. */
 const QUESTIONS = [
   'SELECT table_name FROM tables() ORDER BY 1',
   'SELECT * FROM information_schema.columns ORDER BY table_name, ordinal_position',

@@ -1,7 +1,7 @@
 /**
- * Checks every catalog list as seen by users with one permission each. A list must show the object
- * to which the permission applies, and exactly the contents that the user may read. The lists are
- * discovered from the server, so that new ones are included.
+ * Checks every catalog list as seen by users who each have a single permission. A list must show
+ * the object that the permission applies to, and exactly the contents that the user may read. The
+ * lists are discovered from the server, so new lists are included automatically.
  */
 import test from 'ava';
 
@@ -133,7 +133,7 @@ async function surfaces(): Promise<readonly Surface[]> {
   ];
 }
 
-/** Returns which of the test's names occur in a result; none if the query is refused. */
+/** Returns the test's names that occur in a result, or none if the query is refused. */
 async function words(who: string, query: string): Promise<ReadonlySet<string>> {
   const { dataset } = await exec(server, who, query);
   const text = JSON.stringify(dataset ?? []);

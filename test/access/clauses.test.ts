@@ -1,7 +1,7 @@
 /**
  * Gate S14: every clause that can name a column is tested with an ungranted column, over every
- * protocol. Each query first runs as a user with the permission, so that a refusal has no other
- * cause.
+ * protocol. Each query first runs as a user with the permission, to rule out any other reason for a
+ * refusal.
  */
 import test from 'ava';
 import { pgClient } from '../pg-client.js';
@@ -180,7 +180,7 @@ const STATEMENTS = ITEMS.filter(({ kind, hasUsers }) => kind === 'works' && hasU
 
 /**
  * If a statement cannot be bound without a column, it reads that column, whichever clause names it.
- * It must be refused to a user who has every permission except that on the column.
+ * It must be refused for a user who has every permission except the one on that column.
  */
 test.serial('every grammar statement that reads a column requires the right on it', async (t) => {
   const validate = async (who: string, text: string): Promise<string> => {

@@ -1,8 +1,8 @@
 /**
- * Clauses that name a column, for gate S14: each is a statement with a placeholder for the column.
+ * Clauses that name a column, for gate S14. Each is a statement with a placeholder for the column.
  */
 
-/** Columns of `sec` besides `ts` and `pub`, by the clauses that can name them. */
+/** Columns of `sec` other than `ts` and `pub`, which differ in the clauses that can name them. */
 type Column = 'secret' | 'sym' | 'num' | 'at' | 'arr';
 
 export const COLUMNS: readonly Column[] = ['secret', 'sym', 'num', 'at', 'arr'];

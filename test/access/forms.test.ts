@@ -1,4 +1,4 @@
-/** Every form of the statements about users and permissions, tested by its effect. */
+/** Every form of the user and permission statements, tested by its effect. */
 import test, { type ExecutionContext } from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -24,8 +24,8 @@ test.after.always(async () => {
 });
 
 /**
- * Each test starts with an administrator, and with a user with a password, a group and a service
- * account, all with fixed names.
+ * Each test starts with an administrator, a password user, a group and a service account, all with
+ * fixed names.
  */
 test.beforeEach(async () => {
   for (const kind of ['USER', 'GROUP', 'SERVICE ACCOUNT']) {
@@ -63,7 +63,7 @@ const token = async (kind: string, who: string, rest = ''): Promise<string> => {
 
 type Show = (t: ExecutionContext) => Promise<void>;
 
-/** Tests by item of the grammar table. */
+/** Tests by grammar table item. */
 const FORMS: Readonly<Record<string, Show>> = {
   '29.1': async (t) => {
     await run(server, 'CREATE USER bob', 'CREATE USER IF NOT EXISTS bob');

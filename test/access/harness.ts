@@ -54,7 +54,7 @@ export async function rows(
   return dataset;
 }
 
-/** Runs statements as the administrator; throws at the first failure. */
+/** Runs statements as the administrator; throws on the first failure. */
 export async function run(server: TestServer, ...statements: readonly string[]): Promise<void> {
   for (const statement of statements) {
     const { error } = await exec(server, ADMIN, statement);

@@ -32,8 +32,8 @@ const ADMIN: Principal = {
 };
 
 /**
- * A principal with a unique number. If a principal is re-created with the same name, its number is
- * new.
+ * A principal with a unique number. A principal that is re-created under the same name gets a new
+ * number.
  */
 interface Person {
   readonly number: number;
@@ -175,8 +175,8 @@ class Sequence {
   // ---- steps that the server and the model both perform ----
 
   /**
-   * Prepares a session that assumed a service account, through a permission of its own or of its
-   * group.
+   * Prepares a session that has assumed a service account through its own permission or its
+   * group's.
    */
   async #prepare(): Promise<string | null> {
     const [user = '', account = ''] = this.#pick(2) === 0 ? NAMES : [...NAMES].reverse();
@@ -467,7 +467,7 @@ class Sequence {
     if ((refusal === null) !== may) {
       return `expected ${String(may)}, was: ${refusal ?? 'it ran'}`;
     }
-    // A session that assumed one account may use the same permission to assume the next.
+    // A session that has assumed one account may use the same permission to assume the next.
     if (may && connection.account === null) {
       connection.account = { name: account, number: found.number };
     } else if (may) {
@@ -582,7 +582,7 @@ class Sequence {
       if ((refusal === null) !== this.#lives(connection)) {
         return `session of ${connection.name}: ${refusal?.message ?? 'continues'}`;
       }
-      // An ended session is also checked, because its running statements use the current
+      // Ended sessions are also checked, because their running statements use the current
       // permissions.
       const reach = this.#reachOf(connection);
       for (const table of TABLES) {

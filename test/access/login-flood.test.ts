@@ -32,8 +32,8 @@ interface Item extends Waiting {
 const connections = new Map<string, object>();
 
 /**
- * Parses `address/connection/number`, optionally followed by the number of failures of the
- * connection: `address/connection/number/2`.
+ * Parses `address/connection/number`, optionally followed by the connection's number of failures:
+ * `address/connection/number/2`.
  */
 function item(name: string): Item {
   const [address = '', connection = '', , failures = '0'] = name.split('/');

@@ -1,4 +1,4 @@
-/** `http.security.readonly` refuses every write, but no reads. */
+/** `http.security.readonly` refuses all writes and no reads. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
  * Random sequences of grants, revokes, schema changes and checks, run on both the real and the
- * reference model. Compares what a member of a group may do, and what it may grant.
+ * reference model. Compares what a group member may do and may grant.
  */
 import {
   dropTable,
@@ -19,7 +19,7 @@ import { ReferenceGrants, type World } from './reference.js';
 
 const TABLES = ['t', 'u', 'v'];
 const COLUMNS = ['ts', 'a', 'b', 'c'];
-/** One permission that implicitly includes the designated timestamp, and one that does not. */
+/** One permission that implicitly covers the designated timestamp, and one that does not. */
 const PERMISSIONS = ['SELECT', 'DROP COLUMN'];
 const STEPS = 14;
 

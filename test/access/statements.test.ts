@@ -230,7 +230,7 @@ test.serial('memberships of groups, users and service accounts cannot form cycle
       }
     }
   }
-  // The user assumes the account through a group. This does not extend the account's own
+  // The user assumes the account through a group. This does not add to the account's own
   // permissions.
   await run(
     server,

@@ -79,7 +79,7 @@ const OF_EVERY_ROW: readonly Item[] = [
   },
 ];
 
-/** Queries that read a day or fewer rows: milliseconds should stay constant. */
+/** Queries that read a day of rows or less: milliseconds should stay constant. */
 const OF_A_DAY: readonly Item[] = [
   { name: 'a day, GROUP BY', text: "SELECT symbol, avg(price) FROM t# WHERE ts IN '2024-01-02'" },
   {

@@ -1,9 +1,9 @@
 /**
  * npm run login-timing -- [--count N] [--seed S]
  *
- * Checks whether the time that a refused login takes reveals that part of it was correct: a known
+ * Checks whether the time taken to refuse a login reveals that part of it was correct: a known
  * user, or the beginning of a password or token. Computes Welch's t for each interleaved pair;
- * above 4.5 an attacker could distinguish the two.
+ * above 4.5, an attacker could tell the two apart.
  */
 import { request } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -15,7 +15,7 @@ const { values } = parseArgs({
 });
 const count = Number(values.count);
 const LIMIT = 4.5;
-/** The slowest times are discarded, because pauses of the machine are unrelated to logins. */
+/** The slowest times are discarded, because machine pauses have nothing to do with logins. */
 const KEPT_FRACTION = 0.9;
 
 const server = await startAccessServer();
@@ -30,8 +30,8 @@ function random(): number {
 
 let address = 0;
 /**
- * Returns the time until the refusal. Each attempt uses a different address, because too many from
- * one address are refused without a check.
+ * Returns the time until the refusal. Each attempt uses a different address, because after too many
+ * attempts an address is refused without a check.
  */
 function microsOf(authorization: string): Promise<number> {
   address += 1;

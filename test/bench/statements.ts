@@ -3,7 +3,8 @@
  *
  * Cost of statements apart from their data: long INSERTs of literals over HTTP and the wire
  * protocol, a pipeline of prepared INSERTs, and the compilation of a new and of a repeated SAMPLE
- * BY. Shows the median and minimum of the runs. `nosync` is set so that disks do not matter.
+ * BY. Shows the median and minimum of the runs. `nosync` is set to take the disk out of the
+ * measurement.
  */
 import { parseArgs } from 'node:util';
 
@@ -39,7 +40,7 @@ function report(what: string, millis: readonly number[], rows = 0): void {
   process.stdout.write(`${what.padEnd(44)} p50 ${shown(p50)}, least ${shown(minimum)}${rate}\n`);
 }
 
-/** Returns the milliseconds of each prepared run, after several warm-up runs. */
+/** Returns the duration of each prepared run in milliseconds, after several warm-up runs. */
 async function timed(prepare: (run: number) => () => Promise<void>): Promise<number[]> {
   const millis: number[] = [];
   const warm = Math.ceil(runs / 5);

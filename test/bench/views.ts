@@ -105,7 +105,7 @@ const pause = (time: number): Promise<void> => new Promise((resolve) => setTimeo
 
 /**
  * Waits until a view shows the current rows of its base, and returns the milliseconds. Polls every
- * other millisecond, because polling without a pause would occupy a processor that refreshes need.
+ * other millisecond, because polling without a pause would take up a core that refreshes need.
  */
 async function caughtUp(server: TestServer, view: View): Promise<number> {
   const began = performance.now();

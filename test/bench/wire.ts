@@ -78,7 +78,7 @@ async function questdb(): Promise<Peer> {
   return { name: 'QuestDB', port: basePort + 1, setup: OURS, stop };
 }
 
-/** Starts the newest version in Debian, whose server refuses to run as root. */
+/** Starts Debian's newest PostgreSQL version, whose server refuses to run as root. */
 async function postgresql(): Promise<Peer> {
   const [version] = readdirSync(POSTGRES).sort((a, b) => Number(b) - Number(a));
   const bin = (name: string): string => join(POSTGRES, version ?? '', 'bin', name);
@@ -120,7 +120,7 @@ async function connect(peer: Peer): Promise<pg.Client> {
       password: 'quest',
       database: database(peer),
     });
-    // The end of a database while a client is connected must not hide the original error.
+    // If a database exits while a client is connected, that must not hide the original error.
     client.on('error', () => undefined);
     try {
       await client.connect();

@@ -123,7 +123,8 @@ test('a query that times out or has an expensive parameter completes later', asy
     }
     t.true(isQuick, 'the query completed within its call');
     await run(database, "update one set s = repeat('x', 60000000)");
-    // On a busy machine the timeout may expire before the query starts; then nothing is stopped.
+    // On a busy machine the timeout may expire before the query starts; in which case nothing is
+    // stopped.
     for (let tries = 0; isQuick && tries < 20; tries += 1) {
       isQuick = await isDoneAtOnce(long, [], 1);
     }
@@ -208,7 +209,7 @@ test('the row limit applies to every chunk, and the summary follows the last chu
   });
 });
 
-// This test runs first, because it measures the memory of the process.
+// This test runs first, because it measures the process's memory.
 test.serial('a slow reader pauses the query, and memory does not grow', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(database, 'select x, x * 2 y from long_sequence(20000000)');

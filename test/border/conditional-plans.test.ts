@@ -1,6 +1,6 @@
 /**
  * Prepared statements with parameters in WHERE reuse their plan across executions. Whatever the
- * values, and after any writes in between, each answer and error equals that of a newly prepared
+ * values and the writes in between, each answer or error matches that of a newly prepared
  * statement.
  */
 import test from 'ava';

@@ -1,6 +1,6 @@
 /**
- * A process with one armed failpoint. It calls the complete native interface once and reports the
- * calls that failed as one line of JSON. That line proves that the process survived.
+ * A process with one armed failpoint. It calls every function of the native interface once and
+ * reports the calls that failed as one line of JSON. That line proves that the process survived.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -9,7 +9,10 @@ import test from 'ava';
 
 const LIBRARY = new URL('../../ts/index.js', import.meta.url).href;
 
-/** Loads the library in `workers` workers that end, one after the other, then uses it here. */
+/**
+ * Loads the library in `workers` workers, each of which ends before the next starts, and then uses
+ * it here.
+ */
 function programOf(root: string, workers: number): string {
   return `
     import { Worker } from 'node:worker_threads';
@@ -26,7 +29,7 @@ function programOf(root: string, workers: number): string {
     console.log(table.numRows);`;
 }
 
-// A reused thread ID made the process crash, and IDs are usually reused at once.
+// A reused thread ID made the process crash, and IDs are usually reused immediately.
 for (const workers of [1, 5]) {
   test(`the library works after ${workers} workers loaded it and ended`, async (t) => {
     const root = await mkdtemp(join(tmpdir(), 'tidemark-worker-'));

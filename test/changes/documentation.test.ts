@@ -14,7 +14,7 @@ import { until } from '../until.js';
 
 const PAGE = fileURLToPath(new URL('../../../docs/changes.md', import.meta.url));
 
-/** Returns the fenced code blocks in a language. */
+/** Returns the fenced code blocks in the given language. */
 async function blocks(language: string): Promise<string[]> {
   const text = await readFile(PAGE, 'utf8');
   const found = text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'));

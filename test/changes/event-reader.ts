@@ -1,4 +1,4 @@
-/** A client of GET /changes that reads on request, and a consumer that applies the events. */
+/** A GET /changes client that reads on demand, and a consumer that applies the events. */
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 

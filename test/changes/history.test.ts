@@ -54,7 +54,7 @@ function statementOf(random: (below: number) => number): string {
 /** A consumer that reconnects repeatedly. */
 class Client {
   readonly consumer = new Consumer();
-  /** Filter of the rows that it requests. */
+  /** Filter for the requested rows. */
   readonly where: string | null;
   #reader: EventReader | null = null;
 

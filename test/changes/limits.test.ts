@@ -1,4 +1,4 @@
-/** Limits of change feeds: slow readers, many feeds, and how a feed ends. */
+/** Change feed limits: slow readers, many feeds, and how a feed ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test, { type ExecutionContext } from 'ava';

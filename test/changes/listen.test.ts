@@ -68,7 +68,7 @@ test('a channel named after a table reports each commit and its changes', async 
   t.like(changed, { kind: 'range', rows: null, from: added?.to, to: added?.to });
   t.true((changed?.txn ?? 0) > (added?.txn ?? 0));
   t.like(one.heard[0], { channel: 'trades', processId: 0 });
-  // Inside a block, notifications are delivered at its end.
+  // Inside a block, notifications are delivered when the block ends.
   await one.client.query('BEGIN');
   await run(server, "INSERT INTO trades VALUES ('2024-01-03', 4)");
   await one.client.query('SELECT 1');

@@ -1,4 +1,4 @@
-/** The command line: output, start, refusals and exit. */
+/** The command line: output, startup, refusals and exit. */
 import {
   chmodSync,
   existsSync,

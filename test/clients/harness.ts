@@ -1,4 +1,4 @@
-/** Shared by the suites of real clients: one server per file, and external programs. */
+/** Shared by the suites that use real clients: one server per file, and external programs. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -1,6 +1,6 @@
 /**
- * Keys and indexes as declared, altered and read back through the catalog, and the types of catalog
- * columns. The results are those of PostgreSQL 15, except where a comment says otherwise.
+ * Keys and indexes as declared, altered and read back through the catalog, and catalog column
+ * types. The results match PostgreSQL 15 except where a comment says otherwise.
  */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';

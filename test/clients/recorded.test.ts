@@ -1,7 +1,7 @@
 /**
  * Catalog queries from tools that are hard to install, compared with recorded PostgreSQL responses:
- * names and types of the columns, and the rows if they do not depend on the server. `pending.json`
- * lists the differences.
+ * column names and types, and the rows unless they depend on the server. `pending.json` lists the
+ * differences.
  */
 import { readFileSync } from 'node:fs';
 

@@ -83,7 +83,7 @@ async function exec(server: TestServer, text: string): Promise<string> {
   return await answer.text();
 }
 
-/** Returns the response status for a request whose head has `bytes` bytes. */
+/** Returns the response status for a request whose head is `bytes` bytes long. */
 async function statusOfHead(server: TestServer, bytes: number): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
     const headers = { 'X-Filler': 'x'.repeat(bytes) };

@@ -26,7 +26,7 @@ export async function start(server: TestServer, statement: string): Promise<stri
   return String(id);
 }
 
-/** Runs COPY … FROM and waits for its end. */
+/** Runs COPY … FROM and waits for it to finish. */
 export async function load(server: TestServer, statement: string): Promise<End> {
   return await ended(server, await start(server, statement), 'import');
 }
@@ -40,7 +40,7 @@ export async function write(server: TestServer, statement: string): Promise<End>
   return end;
 }
 
-/** Runs COPY … TO and waits for its end. */
+/** Runs COPY … TO and waits for it to finish. */
 export async function unload(server: TestServer, statement: string): Promise<End> {
   return await ended(server, await start(server, statement), 'export');
 }

@@ -60,7 +60,7 @@ const TYPES: Readonly<Record<string, readonly [string, string, string]>> = {
   'DOUBLE[]': ['ARRAY[1.0, null]', 'ARRAY[2.0, 1.0]', 'ARRAY[3.0, 5.0]'],
 };
 
-/** Types without a null. They store zero instead of null. */
+/** Types without a null value. They store zero instead. */
 const NEVER_NULL: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT']);
 
 const isNumeric = (type: string): boolean =>

@@ -1,4 +1,4 @@
-/** Comparison of two answers. */
+/** Compares two answers. */
 import type { Answer, Cell } from './databases.js';
 
 /** Sums of the same numbers in a different order differ in their last digits. */

@@ -1,5 +1,5 @@
 /**
- * Compares standard SQL with DuckDB: random tables, random queries; the rows must be the same.
+ * Compares standard SQL with DuckDB: random tables, random queries; the rows must match.
  *
  *     npm run differential -- --queries N --seed S
  */

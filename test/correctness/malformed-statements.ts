@@ -1,6 +1,6 @@
 /**
  * Sends mutated statements to a complete server. Each must promptly return rows, a success message,
- * or an error that is not internal and has a position inside the text. The server must survive.
+ * or an error that is not internal and has a position within the text. The server must survive.
  *
  *     npm run malformed-statements -- --statements N --seed S
  */
@@ -11,8 +11,7 @@ import { Harness } from '../torture/harness.js';
 import { Refusal, Tidemark } from './databases.js';
 
 /**
- * After this many statements the tables are created again, because mutated statements may drop
- * them.
+ * The tables are re-created after this many statements, because mutated statements may drop them.
  */
 const STATEMENTS_PER_TABLES = 100;
 /** Maximum time of a statement: its timeout, plus time for a busy machine to notice the timeout. */

@@ -1,9 +1,9 @@
 /**
- * Replaces literals in recorded, documented and benchmarked statements by parameters: one at a time
- * and all together. Values are sent as text without a type, as text with the type that drivers
+ * Replaces literals in recorded, documented and benchmarked statements with parameters: one at a
+ * time and all together. Values are sent as text without a type, as text with the type that drivers
  * declare, and in binary; IN lists are sent as arrays. With parameters, a statement must give the
- * same answer or make the same table changes as with literals, or be refused for one of the reasons
- * below. `npm run parameter-sweep [-- --only TEXT]`
+ * same answer, or change tables in the same way, as with literals, or be refused for one of the
+ * reasons below. `npm run parameter-sweep [-- --only TEXT]`
  */
 import { pathToFileURL } from 'node:url';
 

@@ -69,7 +69,7 @@ function plain(model: RowModel): Query {
   };
 }
 
-/** Aggregates of integers in the dialect. Null values are skipped; a null key forms a group. */
+/** The dialect's integer aggregates. Null values are skipped; a null key forms a group. */
 const AGGREGATES: Readonly<Record<string, (values: readonly number[]) => Cell>> = {
   count: (values) => values.length,
   sum: (values) => (values.length === 0 ? null : values.reduce((a, b) => a + b, 0)),
@@ -130,7 +130,7 @@ function distinct(model: RowModel): Query {
   };
 }
 
-/** An expression over INT values near the limits of the type, and its exact value. */
+/** An expression over INT values near the type's limits, and its exact value. */
 interface Wide {
   readonly sql: string;
   readonly of: (row: WideRow) => bigint;

@@ -1,8 +1,8 @@
 /**
- * Random standard SQL queries that mean the same in both dialects. Intentional differences are
- * avoided: comparisons with null (two-valued in Tidemark), `/` and `%` of negative integers, sums
- * of strings, one-character strings (a CHAR in Tidemark), rounding of halves, casts of doubles to
- * integers.
+ * Random standard SQL queries that have the same meaning in both dialects. Intentional differences
+ * are avoided: comparisons with null (two-valued in Tidemark), `/` and `%` of negative integers,
+ * sums of strings, one-character strings (a CHAR in Tidemark), rounding of halves, casts of doubles
+ * to integers.
  */
 import type { Random } from '../torture/harness.js';
 import { type Kind, type Relation, relationOf, type Term, WORDS } from './standard-tables.js';

@@ -98,7 +98,7 @@ const CASES: readonly (readonly [sql: string, rows: Answer['rows']])[] = [
       [day('2024-04-01T19'), 1],
     ],
   ],
-  // Nanoseconds are not truncated to microseconds for a comparison.
+  // Nanoseconds are not truncated to microseconds before comparing.
   ['SELECT b.p FROM us a ASOF JOIN ns b', [[1]]],
   ['SELECT b.p FROM us a LT JOIN ns b', [[1]]],
   ['SELECT max(b.p) FROM us a HORIZON JOIN ns b LIST (0) AS h', [[1]]],

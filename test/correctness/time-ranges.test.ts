@@ -1,6 +1,6 @@
 /**
- * Times of types with different units and ranges: DATE, TIMESTAMP and TIMESTAMP_NS. Comparisons
- * must match an integer model. Storing or casting a time that is out of range must give an error
+ * Time types with different units and ranges: DATE, TIMESTAMP and TIMESTAMP_NS. Comparisons must
+ * match an integer model. Storing or casting a time that is out of range must fail with an error
  * that names the value and the range.
  */
 import test from 'ava';

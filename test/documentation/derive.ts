@@ -1,4 +1,4 @@
-/** Random sentences of a grammar. Alternatives that were chosen less often are preferred. */
+/** Random sentences from a grammar. Alternatives that were chosen less often are preferred. */
 import type { Random } from '../torture/harness.js';
 import { referencesOf, type Form, type Grammar } from './ebnf.js';
 
@@ -12,7 +12,7 @@ interface Choice {
 /** Returns a token for a terminal that the grammar describes in words. */
 export type Terminal = (random: Random, before: readonly string[]) => string;
 
-/** After this many tokens, a sentence is completed in the shortest way. */
+/** Beyond this many tokens, a sentence is completed in the shortest way. */
 const MAX_TOKENS = 80;
 /** Beyond this nesting depth of rules, a sentence is completed in the shortest way. */
 const MAX_DEPTH = 40;

@@ -1,4 +1,4 @@
-/** The grammar blocks of the documentation: their notation, and the rules of all pages together. */
+/** The documentation's grammar blocks: their notation, and the rules from all pages together. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 

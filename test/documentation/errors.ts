@@ -7,7 +7,7 @@ import { errorMeaning } from '../../ts/session/status.js';
 interface Explained {
   readonly meaning: string;
   readonly remedy: string;
-  /** A statement that fails with this code, and its message. */
+  /** A statement that fails with this code, and the error message. */
   readonly example?: { readonly sql: string; readonly message: string };
 }
 

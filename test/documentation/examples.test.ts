@@ -1,9 +1,9 @@
 /**
  * The SQL and shell examples in the documentation, executed page by page in order. A `sql` block
  * runs over HTTP, a `sh` block in a shell where `localhost:9000` is the server. A `csv` or `text`
- * block that follows is the expected output, for `sql` that of the last statement. An `sql wire`
- * block runs over the PostgreSQL wire protocol, on a connection of its own. The programs in
- * docs/connect and docs/changes.md have tests of their own.
+ * block that follows is the expected output; for `sql`, it is the output of the last statement. An
+ * `sql wire` block runs over the PostgreSQL wire protocol, on its own connection. The programs in
+ * docs/connect and docs/changes.md have their own tests.
  */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { until } from '../until.js';
 import { SETUPS } from './setups.js';
 
 const DOCS = fileURLToPath(new URL('../../../docs', import.meta.url));
-/** The output of the examples has the line ends of the documents. */
+/** The examples' output has the same line endings as the documents. */
 const BLOCK = /^```(sql|sh)(?: ([^\n]*))?\n(.*?)^```$(?:\n+```(csv|text)\n(.*?)^```$)?/gms;
 
 interface Example {
@@ -53,7 +53,7 @@ function statementsOf(code: string): string[] {
 
 /**
  * Whether the output matches: exactly for SQL. For a shell, `…` matches any characters within a
- * line, and spaces at the end are ignored.
+ * line, and trailing spaces are ignored.
  */
 function fits(language: string, found: string, expected: string): boolean {
   const lines = (text: string): string => text.replaceAll('\r\n', '\n');
@@ -110,7 +110,7 @@ for (const page of pages.sort()) {
   if (examples.length === 0) {
     continue;
   }
-  // Runs one server at a time, because the machine also runs other tests.
+  // Runs one server at a time, because other tests share the machine.
   test.serial(`every example of ${page} works`, async (t) => {
     t.timeout(5 * 60_000);
     const fences = [...text.matchAll(/^```(sql|sh)\b/gm)].filter(([, one = '']) => isRun(one));
@@ -159,7 +159,7 @@ for (const page of pages.sort()) {
         }
         return output === null || fits(language, found, output);
       };
-      // A query of a view shows the rows of its base only a moment later.
+      // A query on a view shows new rows of its base only a moment later.
       const mayLag = setup.lags === true && language === 'sql' && output !== null;
       await (mayLag ? until(run, code).catch(() => undefined) : run());
       t.true(

@@ -1,8 +1,8 @@
 /**
  * The grammar blocks of the SQL reference, compared with the parser in both directions. The parser
- * accepts random sentences of every statement. Every kind of node in the syntax tree, every kind of
- * session statement and every keyword of the parser occurs in them. Prints its seed; SEED=n repeats
- * a run.
+ * accepts random sentences of every statement. The sentences contain every kind of syntax tree
+ * node, every kind of session statement and every parser keyword. Prints its seed; SEED=n repeats a
+ * run.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ function statementRules(name: string): readonly string[] {
 
 const statements = statementRules('statement');
 
-/** Values of the string properties in a tree, each with its property: `kind: 'Select'`. */
+/** Values of a tree's string properties, each with its property: `kind: 'Select'`. */
 const found = new Set<string>();
 
 function collect(value: unknown, key = ''): void {
@@ -112,7 +112,7 @@ test.serial('the parser accepts sentences with every alternative of every rule',
   }
 });
 
-/** Members of the syntax tree that the sentences need not contain, each with the reason. */
+/** Syntax tree members that the sentences need not contain, each with the reason. */
 const NOT_IN_SENTENCES = new Map([
   ["kind: 'Empty'", 'an empty text is no statement'],
   ["kind: 'NamedParameter'", 'no interface accepts values for `:name`'],
@@ -150,7 +150,7 @@ test.serial('the sentences contain every value of the lists in the syntax tree',
   );
 });
 
-/** Words of the parser that are not keywords of a grammar block, each with the reason. */
+/** Parser words that are not keywords of a grammar block, each with the reason. */
 const NOT_KEYWORDS = new Map([
   ['LTRIM', 'has the syntax of TRIM'],
   ['RTRIM', 'has the syntax of TRIM'],

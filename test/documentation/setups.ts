@@ -8,17 +8,17 @@ interface Setup {
   readonly sql?: readonly string[];
   /** Shell commands to run after the statements. */
   readonly shell?: string;
-  /** Settings of the server. */
+  /** Server settings. */
   readonly set?: readonly string[];
-  /** Arguments of the server. */
+  /** Server arguments. */
   readonly args?: readonly string[];
-  /** Files in the shell's folder, which is also the folder for COPY and for file functions. */
+  /** Files in the shell's folder, which COPY and the file functions also use. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Headers of the requests that send the statements. */
+  /** Headers for the requests that send the statements. */
   readonly headers?: Record<string, string>;
   /** Languages of the blocks that this test runs; all of them if absent. */
   readonly languages?: readonly string[];
-  /** Minimum number of outputs that the page shows and this test compares; 0 if absent. */
+  /** Minimum number of outputs that the page shows and this test compares; defaults to 0. */
   readonly minOutputs?: number;
   /** Whether the page shows the output of every example. */
   readonly showsAll?: boolean;
@@ -80,7 +80,7 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
   },
   'views.md': { sql: [TRADES] },
   'copy.md': { sql: [TRADES], files: { 'trades.csv': CSV } },
-  // The page shows a notebook cell, which has a test of its own.
+  // The page shows a notebook cell, which has its own test.
   'notebooks.md': { languages: [] },
   'read-csv.md': {
     sql: [TRADES],
@@ -101,10 +101,10 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
       for file in a b old/c; do cp trades.parquet $file.parquet; done
     `,
   },
-  // The commands need a certificate, a token or the project's sources.
+  // The commands need a certificate, a token or the project's source code.
   'encryption.md': { languages: ['sql'] },
   'console.md': { languages: ['sql'] },
   ...referenceSetups(),
-  // These programs have a test of their own, because a feed has no end.
+  // These programs have their own test, because a feed has no end.
   'changes.md': { languages: [] },
 };

@@ -1,4 +1,4 @@
-/** Random tokens for the terminals that the grammar of the documentation describes in words. */
+/** Random tokens for the terminals that the documentation's grammar describes in words. */
 import type { Random } from '../torture/harness.js';
 import type { Terminal } from './derive.js';
 
@@ -25,7 +25,7 @@ function codecLevel(random: Random, before: readonly string[]): string {
   return String(random.between(0, LEVELS[before.at(-2)?.toUpperCase() ?? ''] ?? 0));
 }
 
-/** The name after COLUMN in the same action. */
+/** The name that follows COLUMN in the same action. */
 function sameColumn(_: Random, before: readonly string[]): string {
   const at = before.findLastIndex((token) => token.toUpperCase() === 'COLUMN');
   return before[at + 1] ?? '';

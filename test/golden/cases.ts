@@ -13,7 +13,7 @@ export type Suite = (typeof SUITES)[number];
 
 /**
  * Returns the ids of cases in which Tidemark intentionally differs from QuestDB, with the reasons.
- * These cases do not run.
+ * These cases are not run.
  */
 export function superseded(suite: 'http' | 'sql'): ReadonlyMap<string, string> {
   const list = readJson(`${suite}/superseded.json`) as Record<string, string>;

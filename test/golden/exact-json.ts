@@ -1,5 +1,5 @@
 /**
- * JSON that preserves the spelling of numbers: a 64-bit integer must not become a double, and
+ * JSON that preserves how numbers are spelled. A 64-bit integer must not become a double, and
  * integers are compared differently from fractions.
  */
 

@@ -80,7 +80,7 @@ export async function execute(
   return reply;
 }
 
-/** Builds a GET of /exec, or a POST for a long statement. */
+/** Builds a GET request to /exec, or a POST request for a long statement. */
 function executeRequest(sql: string, headers: Readonly<Record<string, string>>): Exchange {
   const target = `/exec?query=${encodeURIComponent(sql.replace(/\p{Surrogate}/gu, '\ufffd'))}`;
   // A statement that is too long for a request head is sent as a form.

@@ -1,5 +1,5 @@
 /**
- * Golden cases of the HTTP interface: a request, the expected response, and the expected state
+ * Golden cases for the HTTP interface: a request, the expected response, and the expected state
  * afterwards. `README.md` in this folder describes the case format.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -66,7 +66,7 @@ interface HttpServers {
 }
 
 const BOUNDARY = '----goldenCaseBoundary';
-/** Allowance for a slow machine in milliseconds; writes are visible before the response. */
+/** Extra time for a slow machine in milliseconds; writes are visible before the response. */
 const AFTER_MS = 300;
 
 /** Returns `null` if the case passes, otherwise the problem. */

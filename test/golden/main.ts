@@ -3,7 +3,7 @@
  *     [--update-pending | --init]
  *
  * Runs the golden cases and prints the failures. `--update-pending` removes passing ids from the
- * list; `--init` rewrites the list. Ends with one line: N passed, N pending, N failed.
+ * list; `--init` rewrites the list. The last line reads: N passed, N pending, N failed.
  */
 import { parseArgs } from 'node:util';
 

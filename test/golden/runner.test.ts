@@ -1,4 +1,4 @@
-/** Tests of the runners: an expected answer must pass, and a different one must fail. */
+/** Tests for the runners: an expected answer must pass, and a different one must fail. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -41,7 +41,7 @@ export interface TestServerOptions {
   readonly root?: string;
   readonly set?: readonly string[];
   readonly args?: readonly string[];
-  /** Command in which to wrap the server, such as a tracer. */
+  /** Command to run the server under, such as a tracer. */
   readonly wrapper?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -52,12 +52,12 @@ const FREE_PORTS = [
   'line.tcp.net.bind.to=127.0.0.1:0',
 ];
 
-/** Settings for every server of a run, such as the chunk size of scans: `key=value,key=value`. */
+/** Settings for every server in a run, such as the scan chunk size: `key=value,key=value`. */
 const OF_RUN = (process.env['TIDEMARK_TEST_SET'] ?? '').split(',').filter((one) => one !== '');
 
 /**
- * Returns the bundle, as users run it. After a plain `tsc` the bundle is older than its modules;
- * then the modules are run directly.
+ * Returns the bundle, which is what users run. After a plain `tsc` the bundle is older than its
+ * modules, so the modules are run directly.
  */
 export function commandFile(): string {
   const bundle = join(BUILD, 'server', 'cli.js');
@@ -127,7 +127,7 @@ process.once('exit', () => {
  */
 const ends = new WeakMap<ChildProcess, Promise<unknown>>();
 
-/** Runs the command line in a process of its own. */
+/** Runs the command line in its own process. */
 export function runCli(
   args: readonly string[],
   { wrapper = [], environment = {} }: Pick<TestServerOptions, 'wrapper' | 'environment'> = {},
@@ -152,8 +152,8 @@ export function runCli(
 }
 
 /**
- * Output of a child process, written to an unnamed file. A line that was written before a response
- * can always be read after it, whereas a pipe may deliver the line later.
+ * Output of a child process, written to an unnamed file. A line written before a response can
+ * always be read once the response has arrived, whereas a pipe may deliver the line later.
  */
 class WrittenFile {
   readonly descriptor: number;

@@ -1,6 +1,6 @@
 /**
  * Golden cases for the dialect: setup statements, then one statement with its rows, its success
- * message, or its error and the error's position. Message texts are informative; positions are
+ * message, or its error and the error's position. Message text is informative; positions are
  * binding.
  */
 import {

@@ -1,4 +1,4 @@
-/** Responses that are sent before the end of a request body. */
+/** Responses sent before the request body has ended. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

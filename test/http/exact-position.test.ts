@@ -1,4 +1,4 @@
-/** Positions of errors in row values that cannot be converted. */
+/** Error positions for row values that cannot be converted. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';

@@ -1,6 +1,6 @@
 /**
- * Clients that wait for `100 Continue` before they send a body (`Expect: 100-continue`). The server
- * sends it when it begins to read the body. If the response does not need the body, the server
+ * Clients that wait for `100 Continue` before sending a body (`Expect: 100-continue`). The server
+ * sends it when it starts reading the body. If the response does not depend on the body, the server
  * sends only the response.
  */
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
  * A database that answers `rows N` with N rows of one LONG column in chunks, and some keywords with
- * errors. It is for tests of heads, limits and order that do not need an engine.
+ * errors. Tests of heads, limits and order use it in place of an engine.
  */
 import {
   type Chunk,
@@ -33,13 +33,13 @@ interface Journal {
   executed: string[];
   cancelled: number;
   closed: number;
-  /** SQL texts that were prepared. */
+  /** Prepared SQL statements. */
   prepared: string[];
   /** Timeout passed to each prepare, and the time already elapsed. */
   bounds: Record<'timeoutMs' | 'elapsedMs', number | undefined>[];
-  /** Whether the catalog has changed once already. */
+  /** Whether the catalog has already changed once. */
   moved: boolean;
-  /** Result of the check whether a statement is still current. */
+  /** Result of checking whether a statement is still current. */
   current: boolean;
 }
 

@@ -1,4 +1,6 @@
-/** Access to the server: hosts, cross-site pages, logins, methods, paths and malformed requests. */
+/**
+ * Access to the server: hosts, cross-site requests, logins, methods, paths and malformed requests.
+ */
 import test from 'ava';
 
 import { type Harness, sendRaw, startHarness } from './harness.js';

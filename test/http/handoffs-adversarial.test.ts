@@ -1,5 +1,5 @@
 /**
- * HTTP clients that hold handed-off connections, disconnect half-way, or lose their permissions.
+ * HTTP clients that occupy handed-off connections, disconnect half-way, or lose their permissions.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -215,7 +215,7 @@ test.serial('a revoked right, password or user takes effect at the next request'
     await run(acl, restores, admin);
     t.regex((await one.exchange(nextRequest())) ?? '', /^HTTP\/1\.1 200 OK/, restores);
   }
-  // A request with different credentials belongs to a different user.
+  // A request with other credentials belongs to another user.
   await handOff(one, acl, nextRequest, admin);
   const other = get('SELECT a FROM secrets WHERE a > 5', {
     headers: [`Authorization: ${basic('ada', 'wrong')}`],

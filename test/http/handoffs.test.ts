@@ -1,5 +1,5 @@
 /**
- * HTTP connections handed off to the engine. Responses, and everything else, must be byte-identical
+ * HTTP connections handed off to the engine. Responses and everything else must be byte-identical
  * to those without handoffs.
  */
 import test from 'ava';
@@ -243,7 +243,7 @@ test.serial('interleaved requests get the same responses as without handoffs', a
   for (let round = 0; round < 600; round += 1) {
     const [a, b] = clients as [Repeater, Repeater];
     if (round % 5 === 0) {
-      // Sends enough requests to trigger a handoff, even after unprofitable handoffs.
+      // Sends enough requests to trigger a handoff, even after earlier handoffs were unprofitable.
       for (const client of clients) {
         for (let times = 0; times < 68; times += 1) {
           await client.exchange(good(rng));
@@ -257,7 +257,7 @@ test.serial('interleaved requests get the same responses as without handoffs', a
     for (let at = 0; at < requests.length && expected.at(-1) !== null; at += 1) {
       expected.push(await b.answer());
     }
-    // The socket may deliver the bytes in any fragments.
+    // The socket may deliver the bytes in arbitrary fragments.
     const cut = rng.below(bytes.length + 1);
     a.send(bytes.subarray(0, cut));
     if (rng.chance(0.5)) {
@@ -290,8 +290,8 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
   const row = /"dataset":\[\[(\d+)\]\]/;
   const rounds = 2_000;
   for (let round = 0; round < rounds; round += 1) {
-    // A handoff is profitable from sixteen responses on. The engine hands the dissimilar request
-    // back, together with all requests after it.
+    // A handoff pays off after sixteen responses. The engine hands the dissimilar request back,
+    // along with all requests that follow it.
     const numbers = Array.from({ length: 20 }, (_, at) => 1 + ((round + at) % 10));
     const other = get(`SELECT ${round}`, { headers: ['X-Other: 1'] });
     one.send(...numbers.map(query), other, query(7));

@@ -1,4 +1,4 @@
-/** Parquet files uploaded into the import directory, and their removal. */
+/** Uploading Parquet files into the import directory, and removing them. */
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';

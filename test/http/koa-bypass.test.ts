@@ -30,7 +30,7 @@ const HOST = 'Host: localhost:9000';
 const CLOSE = 'Connection: close';
 const GOOD = 'Authorization: Basic am9lOnNlY3JldA==';
 
-/** Removes whatever may differ between two runs of one request. */
+/** Removes whatever may differ between two runs of the same request. */
 function settled(answer: string): string {
   // Timings also differ in length.
   const length = answer.includes('"timings"') ? /^(Content-Length: )\d+/m : /^$/;
@@ -42,8 +42,8 @@ function settled(answer: string): string {
 }
 
 /**
- * Returns the response to a request. If the connection stays open, the request is followed by
- * `/ping` on it.
+ * Returns the response to a request. If the connection stays open, `/ping` is requested over it
+ * next.
  */
 async function send(port: number, line: string, lines: readonly string[], body: string) {
   const length = body === '' ? [] : [`Content-Length: ${body.length}`];

@@ -1,4 +1,6 @@
-/** Continuously updated answers: their content, their recipients, their limits and how they end. */
+/**
+ * Continuously updated answers: their content, their recipients, their limits, and how they end.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test, { type ExecutionContext } from 'ava';
@@ -142,7 +144,7 @@ test('equal queries of one user run once for all streams, even as streams close'
   const first = await Stream.open(t, server, queries);
   await first.until(() => values(first).length >= 2);
   // The second stream requests the same query under a different name, because fields such as the
-  // name are added per stream.
+  // name are added for each stream.
   const second = await Stream.open(t, server, [{ ...queries[0], name: 'r' }]);
   await second.until(() => values(second).length >= 3);
   await first.until(() => values(first).includes(values(second)[2] ?? ''));

@@ -1,4 +1,4 @@
-/** Parts of an upload: their bytes arrive unmodified, and completely or not at all. */
+/** Parts of an upload. Their bytes arrive unmodified, and either completely or not at all. */
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { gzipSync } from 'node:zlib';

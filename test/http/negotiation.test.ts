@@ -1,4 +1,4 @@
-/** Content coding of a response. */
+/** Response content coding. */
 import test from 'ava';
 
 import { chooseCoding } from '../../ts/http/request/negotiation.js';

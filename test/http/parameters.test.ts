@@ -1,4 +1,4 @@
-/** Names and values of URLs and forms: decoding, and invalid UTF-8. */
+/** URL and form parameter names and values: decoding and invalid UTF-8. */
 import test from 'ava';
 
 import { Parameters } from '../../ts/http/request/parameters.js';

@@ -1,4 +1,4 @@
-/** Configured paths, and the paths that are derived from the console path. */
+/** Configured paths, and paths derived from the console path. */
 import test from 'ava';
 
 import { loadConfig } from '../../ts/config/index.js';

@@ -1,4 +1,4 @@
-/** Behaviour that only a real server shows: sockets that close, stall, or carry many requests. */
+/** Behaviour that only a real server shows: sockets that close, stall or carry many requests. */
 import { readFileSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -43,9 +43,7 @@ function readRecipe(): Recipe {
   return { file, code, line };
 }
 
-/**
- * Makes a copy of the build output next to the original, where packages and the addon are found.
- */
+/** Copies the build output to a folder next to it, where packages and the addon are found. */
 function copyServer(): string {
   const copy = mkdtempSync(join(root, 'build', 'recipe-'));
   cpSync(join(root, 'build', 'ts'), join(copy, 'ts'), { recursive: true });

@@ -1,4 +1,4 @@
-/** SQL recovers a damaged table, without its damaged segments, on real files. */
+/** Recovering a damaged table with SQL, without its damaged segments, on real files. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -138,7 +138,10 @@ function answerLength(bytes: Buffer): number | null {
   return complete > end && complete <= bytes.length ? complete : null;
 }
 
-/** Repeats requests until the connection is handed off, even after unprofitable handoffs. */
+/**
+ * Repeats requests until the connection is handed off, even after earlier handoffs were
+ * unprofitable.
+ */
 export async function handOff(
   one: Repeater,
   server: TestServer,

@@ -1,4 +1,4 @@
-/** How the fixed bytes around the query in a request are recognized. */
+/** Recognizing the fixed bytes around the query in a request. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -46,7 +46,7 @@ test('partial and pipelined requests are not recognized', async (t) => {
     null,
     FRAME,
   ]);
-  // The part that looks like a complete request is the value of a header.
+  // What looks like a complete request is in fact a header value.
   const begin = COMPLETE.replace('\r\n\r\n', '\r\nX-Begin: ');
   t.deepEqual(await frames(begin, COMPLETE), [null]);
 });

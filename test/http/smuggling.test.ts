@@ -1,6 +1,6 @@
 /**
  * Ambiguous requests that two parsers would read differently, sent over raw sockets. Each is
- * refused with one response and the connection is closed, so that none of its bytes is parsed as
+ * refused with one response and the connection is closed, so none of its bytes are parsed as
  * another request.
  */
 import test from 'ava';

@@ -1,6 +1,6 @@
 /**
- * Every promise in the description of the HTTP interface, tested with the curl command that a
- * reader would use: documented paths, parameters, defaults and bodies.
+ * Every promise that the HTTP documentation makes, tested with the curl command that a reader would
+ * use: documented paths, parameters, defaults and bodies.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

@@ -12,12 +12,12 @@ const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes sent right after the request. */
+  /** Bytes sent immediately after the request. */
   readonly behind?: Buffer;
   readonly encrypted?: boolean;
 }
 
-/** A frame that the server or a client sends. */
+/** A frame sent by the server or a client. */
 interface Frame {
   readonly kind: number;
   readonly payload: Buffer;
@@ -25,7 +25,9 @@ interface Frame {
 
 export const KIND = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** A masked frame with a complete message or, if `isLast` is false, with a fragment of one. */
+/**
+ * Builds a masked frame with a complete message or, if `isLast` is false, with a fragment of one.
+ */
 export function maskedFrame(kind: number, payload: Buffer, isLast = true): Buffer {
   const { length } = payload;
   const first = (isLast ? 0x80 : 0) | kind;
@@ -48,7 +50,7 @@ export function maskedFrame(kind: number, payload: Buffer, isLast = true): Buffe
   return Buffer.concat([head, mask, masked]);
 }
 
-/** A server's response to an upgrade request that it refused. */
+/** A server's refusal of an upgrade request. */
 export class Refused extends Error {
   readonly status: number;
   readonly head: string;

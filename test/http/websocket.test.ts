@@ -1,7 +1,4 @@
-/**
- * WebSockets: the upgrade, messages in both directions, and every way in which a connection can
- * end.
- */
+/** WebSockets: the upgrade, messages in both directions, and every way a connection can end. */
 import { request } from 'node:http';
 
 import test from 'ava';

@@ -1,6 +1,6 @@
 /**
- * A database with in-memory tables and a slow, simple CSV reader. It suffices to check an import's
- * calls and how the import handles their results.
+ * A database with in-memory tables and a slow, simple CSV reader. That is enough to check which
+ * calls an import makes and how it handles their results.
  */
 import type {
   Appender,

@@ -1,5 +1,5 @@
 /**
- * Golden answers of `/imp` that need no server: detection, schema, messages, both response formats.
+ * Golden `/imp` answers that need no server: detection, schema, messages, both response formats.
  */
 import { readFileSync } from 'node:fs';
 
@@ -28,8 +28,8 @@ function load(name: string): unknown {
 }
 
 /**
- * An intentional difference. QuestDB infers type CHAR for these columns, because a one-letter
- * header compensates for the value that does not fit. It then truncates that value.
+ * An intentional difference. QuestDB infers CHAR for these columns, because a one-letter header
+ * offsets the value that does not fit. It then truncates that value.
  */
 const LOSES_DATA: ReadonlySet<string> = new Set(['imp-empty-quoted', 'imp-tabular-long-name']);
 

@@ -178,7 +178,7 @@ test('columns missing in the table are skipped', async (t) => {
   const answer = await importText(database, 'c,zz\n7,8\n9,10\n');
   t.is(answer['rowsImported'], 2);
   t.deepEqual(database.tables.get('t')?.rows.at(-1), ['', '', '9']);
-  // Lines have more values than the mapped columns need.
+  // The lines have more values than there are mapped columns.
   t.true(database.specs[1]?.csv.skipExtraValues);
   const none = await importText(database, 'x,zz\n7,8\n9,10\n');
   t.deepEqual(none, { status: 'no column of the text exists in the table [table=t]' });

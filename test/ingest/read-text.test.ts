@@ -1,6 +1,6 @@
 /**
- * read_csv and read_json: files in the import directory as tables, read with the same types as in
- * an import.
+ * read_csv and read_json: files in the import directory as tables, with the same types as when
+ * imported.
  */
 import { appendFile, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

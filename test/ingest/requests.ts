@@ -1,4 +1,4 @@
-/** Builders of import requests. */
+/** Builders for import requests. */
 import { type ImportPart, importCsv, readImportParameters } from '../../ts/ingest/index.js';
 import {
   type ImportAnswer,

@@ -1,4 +1,4 @@
-/** Storage policies: their definition, their effects, and the state of their jobs. */
+/** Storage policies: their definitions, their effects, and the states of their jobs. */
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { until } from '../until.js';
 
 const OPTIONS = { set: ['storage.policy.check.interval=100ms'] };
 const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY HOUR`;
-/** Rows of six hours. The last hour is active; an hour ends when the next one begins. */
+/** Six hours of rows. The last hour is active; an hour ends when the next begins. */
 const ROWS = `INSERT INTO t SELECT dateadd('m', (10 * x)::int, '2026-03-01T00:00:00Z'), 'a', x
   FROM long_sequence(35)`;
 const PARQUET = "SELECT name FROM table_partitions('t') WHERE isParquet ORDER BY name";

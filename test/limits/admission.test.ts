@@ -1,4 +1,4 @@
-/** Admission of queries: how many run, which ones wait, and which need not wait. */
+/** Query admission: how many queries run, which ones wait, and which need not wait. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -106,7 +106,7 @@ test.serial('a statement that writes needs a slot too', async (t) => {
 });
 
 test.serial('running out of memory is reported with the limit', async (t) => {
-  // One long string can neither be spilled nor be split.
+  // One long string can be neither spilled nor split.
   const text = "select length(string_agg(rpad('x', 100, 'x'), ',')) from large";
   const { error, status } = await send(server, text);
   t.regex(error ?? '', /^out of memory for queries: .* the query holds \d+ of 24 MiB/);

@@ -18,7 +18,7 @@ const TIMES = [
   'cast(null as timestamp)',
 ];
 
-/** Edge values, by the name of a parameter type. */
+/** Edge values by parameter type name. */
 const EDGES: Readonly<Record<string, readonly string[]>> = {
   BOOLEAN: ['true', 'false'],
   BYTE: ['-128::byte', '127::byte', '0::byte', '-1::byte'],
@@ -47,7 +47,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
 const STATUSES: ReadonlySet<number> = new Set([200, 400, 403, 503, 507]);
 const TIMEOUT_MS = 5_000;
 const AT_ONCE = 4;
-/** Functions that act on the server or wait. */
+/** Functions that act on the server or that wait. */
 const NOT_CALLED = /sleep|cancel|terminate|simulate|flush|reload|hydrate|kill|crash|dump_/;
 
 interface Signature {

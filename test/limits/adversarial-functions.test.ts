@@ -1,10 +1,10 @@
 /**
- * Calls every function in the registry, by its signatures, with arguments that take much memory and
- * time: one long string, many long strings, all equal, all distinct, no rows. Each call is answered
- * or refused without an internal error. The process stays within its memory and answers other
- * clients in the meantime. `npm test` samples one signature and one shape for every third function,
- * depending on the seed. With ADVERSARIAL_SHAPES=all every signature is called with every shape
- * (`npm run long-limits`).
+ * Calls every function in the registry, by its signatures, with arguments that need a lot of memory
+ * and time: one long string, many long strings, all equal, all distinct, no rows. Each call is
+ * answered or refused without an internal error. The process stays within its memory limit and
+ * answers other clients in the meantime. `npm test` samples one signature and one shape for every
+ * third function, depending on the seed. With ADVERSARIAL_SHAPES=all every signature is called with
+ * every shape (`npm run long-limits`).
  */
 import test from 'ava';
 
@@ -98,7 +98,7 @@ function callOf(kind: string, signature: string): Call {
   return { kind, name, text: `${name}(${args.join(', ')})` };
 }
 
-/** Counts in a way that reads each value, of any type. */
+/** Counts in a way that reads every value, whatever its type. */
 const COUNT = 'sum(case when r is null then 0 else 1 end)';
 
 /** Builds a statement that computes the whole call but returns little. */

@@ -1,7 +1,7 @@
 /**
  * Impossible operations. Each refusal names the cause and leaves the table unchanged, and the next
- * row is accepted. The disks are real: a small file system that the test fills, and a file system
- * that is mounted read-only.
+ * row is accepted. The disks are real: a small file system that the test fills, and one that is
+ * mounted read-only.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -33,7 +33,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Returns everything about a table that a user can see. */
+/** Returns everything that a user can see of a table. */
 async function seen(target: TestServer): Promise<unknown> {
   const queries = ['select * from t order by i', 'show create table t', 'show columns from t'];
   return await Promise.all(queries.map((query) => rowsOf(target, query)));
@@ -119,7 +119,7 @@ for (const [title, cases] of Object.entries(REFUSALS)) {
   });
 }
 
-/** Runs a command in the mount namespace of the server. */
+/** Runs a command in the server's mount namespace. */
 async function inside(target: TestServer, ...command: readonly string[]): Promise<void> {
   await run('nsenter', ['-t', String(target.process.pid), '-m', '--', ...command]);
 }

@@ -1,6 +1,6 @@
 /**
  * Gate S7: small inputs that would expand enormously or run forever. Each is refused or completed,
- * and the server survives with bounded memory.
+ * and the server survives within bounded memory.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,8 +14,8 @@ import { rowsOf } from './client.js';
 
 const MEGABYTE = 1024 * 1024;
 /**
- * Allowance beyond the server's base memory for queries, syntax trees of 10 MB statements, and
- * garbage that JavaScript has not collected yet.
+ * Allowance on top of the server's base memory for queries, syntax trees of 10 MB statements, and
+ * JavaScript garbage that has not been collected yet.
  */
 const MORE_MEGABYTES = 512;
 
@@ -37,7 +37,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Returns the peak memory of the process. */
+/** Returns the process's peak memory in MiB. */
 async function peakMegabytes(): Promise<number> {
   const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');
   return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024);

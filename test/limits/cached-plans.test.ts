@@ -19,7 +19,7 @@ function temporaryFiles(server: TestServer): number {
   return entries.filter((entry) => entry.isFile()).length;
 }
 
-/** Returns the value once it no longer changes; an execution may end shortly after its response. */
+/** Returns the value once it is stable, because an execution may end shortly after its response. */
 async function settled(read: () => number | Promise<number>): Promise<number> {
   let last = await read();
   for (let tries = 0; tries < 100 && last > 0; tries += 1) {
@@ -35,7 +35,7 @@ test('completed, cancelled and failed queries leave no memory allocated', async 
       'query.memory.pool=256M',
       'query.memory.limit=64M',
       'metrics.enabled=true',
-      // The memory of a query is divided among its workers.
+      // A query's memory is divided among its workers.
       'shared.query.worker.count=2',
     ],
   });
@@ -57,7 +57,7 @@ test('completed, cancelled and failed queries leave no memory allocated', async 
     }
     const byFiles = 'select count() from t a join t b on a.s = b.s';
     t.deepEqual(await rowsOf(server, byFiles), [[1_000_000]]);
-    // One long string can neither be spilled nor be split.
+    // One long string can be neither spilled nor split.
     const refused = "select length(string_agg(rpad(s, 100, 'x'), ',')) from t";
     t.regex((await send(server, refused)).error ?? '', /out of memory/);
     t.is(await settled(() => gauge(server, 'tidemark_query_memory_bytes')), 0);

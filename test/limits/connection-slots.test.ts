@@ -1,7 +1,7 @@
 /**
- * Clients that have not logged in and are silent, slow, half-closed or do not read. On either port
- * they hold no more slots than allowed, and block no other client. These clients never close the
- * connection themselves.
+ * Clients that have not logged in and are silent, slow, half-closed or not reading. On either port
+ * they hold no more slots than allowed and do not block other clients. These clients never close
+ * the connection themselves.
  */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
@@ -69,7 +69,7 @@ async function httpLogin(): Promise<number> {
   return answer.status;
 }
 
-/** Returns the number of sockets that are open in the server. */
+/** Returns the server's number of open sockets. */
 function openDescriptors(): number {
   const folder = `/proc/${server.process.pid ?? 0}/fd`;
   const link = (name: string): string => {
@@ -208,8 +208,8 @@ test.serial('a connection stays open after a refusal if the request body arrived
   socket.write(request);
   await until(() => answers === 2, 'the next request is answered before its body');
   socket.write('abcd');
-  // Idle connections to this server end after 2 s. The requests continue for longer than reading
-  // the remainder of a body may take.
+  // Idle connections to this server end after 2 s. The requests continue for longer than the server
+  // may spend reading the remainder of a body.
   for (let round = 3; round < 15; round += 1) {
     await sleep(1_000);
     socket.write(`${request}abcd`);

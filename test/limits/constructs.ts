@@ -14,7 +14,7 @@ export interface Construct {
   readonly counts?: readonly number[];
   /** Setup statements, run once. */
   readonly before?: (count: number) => readonly string[];
-  /** Whether all of the construct's counts are tried if any of them is. */
+  /** Whether to try all of the construct's counts if any one is tried. */
   readonly acceptsAnyCount?: boolean;
   /** Whether the statement must be refused. */
   readonly isRefused?: boolean;

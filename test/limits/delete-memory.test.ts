@@ -1,5 +1,5 @@
 /**
- * A DELETE collects row positions in memory. It must stay within the query's limit or be refused.
+ * A DELETE collects row positions in memory, and must stay within the query's limit or be refused.
  */
 import test from 'ava';
 
@@ -25,7 +25,7 @@ test('a DELETE that exceeds its memory is refused while other queries continue',
   t.deepEqual(await rowsOf(server, count), [[ROWS, 1, ROWS]]);
   await rowsOf(server, 'delete from t where x > 1800000');
   t.deepEqual(await rowsOf(server, count), [[1_800_000, 1, 1_800_000]]);
-  // The memory of the DELETE that was refused has been released.
+  // The memory used by the refused DELETE has been released.
   for (const last of [1_600_000, 1_400_000]) {
     await rowsOf(server, `delete from t where x > ${last}`);
     t.deepEqual(await rowsOf(server, count), [[last, 1, last]]);

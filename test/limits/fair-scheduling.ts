@@ -1,5 +1,5 @@
 /**
- * Gate S18: one user's queries, however many and long, leave other users their share of slots, CPU
+ * Gate S18: however many and long one user's queries are, other users get their share of slots, CPU
  * time and memory.
  */
 import test, { type ExecutionContext } from 'ava';
@@ -16,8 +16,8 @@ const MANY = 40;
 const JOIN = 'select count() from big a join big b on a.k = b.k where a.x + b.x < 0';
 const SMALL = "select count() from big where v ~ '(1|2|3)+.*(7|8|9)$' and k % 7 = 3";
 /**
- * Each of two users should get half of the CPU time, so queries take twice as long. A busy machine
- * may add to that.
+ * Each of the two users should get half of the CPU time, so queries take twice as long. A busy
+ * machine may add to that.
  */
 const MAX_TIMES = 4;
 

@@ -1,6 +1,6 @@
 /**
- * Changes of more cells than fit into memory. They are written to new segments, become visible
- * atomically, and are durable after a kill.
+ * Updates that change more cells than fit into memory. They are written to new segments, become
+ * visible atomically, and survive a kill.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 

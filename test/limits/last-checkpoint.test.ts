@@ -1,4 +1,4 @@
-/** Stopping takes a bounded time, however much data is unwritten, and leaves no temporary file. */
+/** However much data is unwritten, stopping takes a bounded time and leaves no temporary files. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

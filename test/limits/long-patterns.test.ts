@@ -1,6 +1,6 @@
 /**
- * Compiled patterns are many times larger than their source. Each kind of pattern therefore has a
- * length limit, which the refusal names.
+ * Compiled patterns are many times larger than their source, so each kind of pattern has a length
+ * limit, which the refusal names.
  */
 import test from 'ava';
 

@@ -1,15 +1,15 @@
-/** Memory of a server, and statements with a time limit. */
+/** Server memory, and statements with a time limit. */
 import { readFile } from 'node:fs/promises';
 
 import type { TestServer } from '../golden/server.js';
 
-/** Returns the peak memory of the process in MiB. */
+/** Returns the process's peak memory in MiB. */
 export async function peakMegabytes(server: TestServer): Promise<number> {
   const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');
   return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024);
 }
 
-/** Returns the CPU time of the process in seconds. */
+/** Returns the process's CPU time in seconds. */
 export async function cpuSeconds(server: TestServer): Promise<number> {
   const stat = await readFile(`/proc/${server.process.pid ?? 0}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

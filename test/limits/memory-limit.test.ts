@@ -5,7 +5,7 @@ import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { send, rowsOf } from './client.js';
 
-/** A query with endless groups, whose memory grows until it is stopped. */
+/** A query with an endless number of groups, whose memory grows until it is stopped. */
 const GREEDY = 'select x, count() c from long_sequence(1000000000000) order by c';
 const SMALL = 'select count() from long_sequence(1000000) where x % 7 = 1';
 

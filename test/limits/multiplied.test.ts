@@ -1,7 +1,7 @@
 /**
  * Statements that expand small inputs: strings that grow through replacement, concatenation or
- * repetition across rows, and small files with large cells. Each is answered, or refused by a named
- * limit, in time. The process stays within its memory.
+ * repetition across rows, and small files with large cells. Each is either answered in time or
+ * refused with an error that names a limit. The process stays within its memory limit.
  */
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const TIMEOUT_MS = 2000;
 /** Allowed delay after the timeout on a busy machine, in milliseconds. */
 const LATE_MS = 8000;
 const MORE_MEGABYTES = 512;
-/** Limits that a refusal may name: query memory, process memory, time, or a size. */
+/** Limits that a refusal may name: query memory, process memory, time or a size. */
 const REFUSED = /query\.memory\.limit|the server holds|timeout, query aborted|at most|\[limit=/;
 
 let server: TestServer;

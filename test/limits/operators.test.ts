@@ -1,7 +1,8 @@
 /**
- * Runs every operator over every adversarial shape. Operators are discovered: the first tests fail
- * if an operator in the source code or in a plan has no statements in `operators/entries.ts`. A
- * seeded sample of the cases runs here; `npm run adversarial` runs all of them.
+ * Runs every operator over every adversarial shape. Operators are discovered automatically: the
+ * first tests fail if an operator in the source code or in a plan has no statements in
+ * `operators/entries.ts`. A seeded sample of the cases runs here; `npm run adversarial` runs all of
+ * them.
  */
 import test from 'ava';
 
@@ -17,7 +18,7 @@ const ROWS = 50_000;
 const TERMS = 100_000;
 /** Timeout for statements that set none, in milliseconds. */
 const QUERY_TIMEOUT_MS = 1_000;
-/** Time for the cases with one memory size, in milliseconds. */
+/** Time budget for the cases of one memory size, in milliseconds. */
 const BUDGET_MS = 10_000;
 
 let ground: Ground;

@@ -1,4 +1,4 @@
-/** Planning time is roughly linear in the size of the statement, and always bounded. */
+/** Planning time is roughly linear in statement size, and always bounded. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -23,7 +23,7 @@ test.after.always(async () => {
 const list = (count: number, text: (at: number) => string, between = ', '): string =>
   Array.from({ length: count }, (_, at) => text(at)).join(between);
 
-/** Each value is a correlated sub-query of its own. */
+/** Each value is a separate correlated sub-query. */
 const correlated = (count: number): string =>
   `select i, ${list(count, (at) => `(select max(d) + ${at} from sb b where b.i = sb.i) c${at}`)}
    from sb order by i limit 2`;

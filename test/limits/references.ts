@@ -1,10 +1,10 @@
 /**
- * Every construct that may refer to another of its kind, as cycles of length 1, 2 and 3 and as a
- * chain of 10,000. Add new constructs to `KINDS`.
+ * Every construct that may refer to another construct of its kind, as cycles of length 1, 2 and 3
+ * and as a chain of 10,000. Add new constructs to `KINDS`.
  */
 import type { Construct } from './constructs.js';
 
-/** A definition and the definition that it refers to; null if it refers to none. */
+/** A definition and the definition that it refers to, or null if there is none. */
 interface Link {
   readonly at: number;
   readonly to: number | null;
@@ -21,7 +21,7 @@ interface Kind {
   /** Whether a chain of that length exceeds a limit. */
   readonly refusesChain?: boolean;
   /**
-   * Whether an apparent cycle is valid, because each definition refers to the previous object with
+   * Whether an apparent cycle is valid, because each definition refers to the previous object of
    * that name.
    */
   readonly hasMeaning?: boolean;
@@ -277,11 +277,11 @@ export const NESTINGS: readonly Construct[] = [
   nested('negations', ['- ', 'i', '']),
 ];
 
-/** Definitions each of which refers to the next, and the last to the first. */
+/** Definitions that each refer to the next, with the last referring to the first. */
 const cycle = (length: number): readonly Link[] =>
   Array.from({ length }, (_, at) => ({ at, to: (at + 1) % length }));
 
-/** Definitions each of which refers to the previous one. */
+/** Definitions that each refer to the previous one. */
 const chain = (length: number): readonly Link[] =>
   Array.from({ length }, (_, at) => ({ at, to: at === 0 ? null : at - 1 }));
 

@@ -1,5 +1,5 @@
 /**
- * Joins whose sides both exceed the memory of a query give the same answers as with enough memory.
+ * Joins whose two inputs both exceed the query memory give the same answers as with enough memory.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,8 +46,8 @@ const STATEMENTS: readonly string[] = [
   'SELECT a.ts, a.k, b.n FROM a LEFT JOIN b ON a.n = b.n AND b.d > 9 ORDER BY a.ts, b.n LIMIT 20',
 ];
 /**
- * Rows with a single key: one side has many blocks, each of which is joined with all rows of the
- * other.
+ * Rows with a single key: one input has many blocks, each of which is joined with all rows of the
+ * other input.
  */
 const ONE_KEY =
   'SELECT count() c, count(a.t) t, count(b.t) u FROM a JOIN b ON a.h = b.h AND a.n + b.n < 0';
@@ -69,8 +69,8 @@ async function withTables(set: readonly string[]): Promise<Tidemark> {
 test('joins that exceed the query memory spill to files', async (t) => {
   const enough = await withTables([]);
   t.teardown(() => enough.close());
-  // With a single worker no side is distributed: a side is either completely in memory or spilled
-  // to a file.
+  // With a single worker no input is distributed. An input is either completely in memory or
+  // spilled to a file.
   for (const workers of [2, 1]) {
     const set = ['query.memory.limit=64M', `shared.query.worker.count=${workers}`];
     const little = await withTables(set);

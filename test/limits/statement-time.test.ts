@@ -1,4 +1,4 @@
-/** All statements of one client message either stop at the client's timeout or are refused. */
+/** All statements in one client message either stop at the client's timeout or are refused. */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 
@@ -26,7 +26,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Returns the error of a statement, which must arrive in time. */
+/** Returns a statement's error, which must arrive in time. */
 async function failed(t: ExecutionContext, query: pg.QueryConfig): Promise<string> {
   const client = pgClient(server.pg, { options: `-c statement_timeout=${TIMEOUT_MS}` });
   await client.connect();

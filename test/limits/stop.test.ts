@@ -1,4 +1,4 @@
-/** A clean stop under load: every client gets its response or an error in its protocol. */
+/** A clean shutdown under load: every client gets its response, or an error in its protocol. */
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

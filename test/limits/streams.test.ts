@@ -1,6 +1,6 @@
 /**
  * UNNEST and FILL produce many rows from few: from one long array, many arrays, a long gap, or many
- * groups. They stream these rows on demand. Therefore LIMIT, timeouts and cancellation take effect
+ * groups. They stream these rows on demand, so LIMIT, timeouts and cancellation take effect
  * immediately, and memory does not grow with the output.
  */
 import test from 'ava';

@@ -1,19 +1,19 @@
 /**
  * Gate G26: no statement crashes the server, blocks other clients, or runs past its timeout. `npm
  * run sweep` runs the whole sweep. This test sends every construct once, larger than any client
- * needs, alternately over HTTP and the wire protocol.
+ * needs, alternating between HTTP and the wire protocol.
  */
 import test from 'ava';
 
 import { type Construct, CONSTRUCTS, COUNTS } from './constructs.js';
 import { sweep } from './sweep.js';
 
-/** Timeout of a statement in milliseconds. */
+/** Statement timeout in milliseconds. */
 const TIMEOUT_MS = 1_000;
 /** Allowed CPU time beyond the timeout in milliseconds, because the tests share the machine. */
 const MARGIN_MS = 500;
 
-/** Returns the largest count for which the statement is not refused for its length. */
+/** Returns the largest count at which the statement is not refused for its length. */
 function large(construct: Construct): number {
   const counts = construct.counts ?? COUNTS;
   return counts.filter((count) => count < 10_000).at(-1) ?? 1;

@@ -16,7 +16,7 @@ export type Protocol = 'http' | 'pgwire';
 interface SweepOptions {
   readonly protocols: readonly Protocol[];
   readonly timeoutMs: number;
-  /** Allowed delay of a response after the timeout. */
+  /** How late after the timeout a response may arrive. */
   readonly marginMs: number;
   /** Selects the statements to send. */
   readonly accepts?: (construct: Construct, count: number) => boolean;
@@ -39,7 +39,7 @@ const MEBIBYTE = 1024 * 1024;
 const MEMORY_LIMIT_MEBIBYTES = 1024;
 /** Memory that the process may use beyond its limit, in MiB. */
 const SLACK_MEBIBYTES = 512;
-/** Maximum CPU time that the server may use while other clients wait for a response. */
+/** Maximum CPU time that the server may use while other clients are waiting for a response. */
 const DEAF_MS = 1_000;
 const TICKS_PER_SECOND = 100;
 /** A server that uses this much memory is killed before the machine suffers. */
@@ -108,7 +108,7 @@ async function tried(
   }
   const pings = new Pings(server);
   const [startedMs, cpuBefore] = [performance.now(), await cpuMs(server)];
-  // If a statement does not end, it is abandoned together with the server.
+  // A statement that does not end is abandoned together with the server.
   const late = sleep(3 * timeoutMs + 5_000, NO_ANSWER, { ref: false });
   const answer = await Promise.race([send(server, protocol, statement, timeoutMs), late]);
   const wallMs = Math.round(performance.now() - startedMs);
@@ -214,7 +214,7 @@ class Pings {
       if ((await memory(server, 'VmRSS')) > MAX_MEBIBYTES) {
         server.process.kill('SIGKILL');
       }
-      // On a busy machine only the CPU time of the JavaScript thread counts.
+      // On a busy machine, only the JavaScript thread's CPU time counts.
       maxMs = Math.max(maxMs, Math.min(wall, (await threadMs(server)) - before));
       await sleep(50);
     }
@@ -226,7 +226,7 @@ async function cpuMs(server: TestServer): Promise<number> {
   return await ticks(`/proc/${server.process.pid ?? 0}/stat`);
 }
 
-/** Returns the CPU time of the thread that runs JavaScript. */
+/** Returns the CPU time of the JavaScript thread. */
 async function threadMs(server: TestServer): Promise<number> {
   const pid = server.process.pid ?? 0;
   return await ticks(`/proc/${pid}/task/${pid}/stat`);
@@ -241,7 +241,7 @@ async function ticks(file: string): Promise<number> {
   }
 }
 
-/** Returns the peak memory of the process since the previous call. */
+/** Returns the process's peak memory since the previous call. */
 async function resetPeak(server: TestServer): Promise<number> {
   const peak = await memory(server, 'VmHWM');
   await writeFile(`/proc/${server.process.pid ?? 0}/clear_refs`, '5').catch(() => undefined);

@@ -1,4 +1,7 @@
-/** The first few of very many rows can be found within the default limits, for every type. */
+/**
+ * The first few of a very large number of rows can be found within the default limits, for every
+ * type.
+ */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';

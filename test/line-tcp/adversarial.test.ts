@@ -15,7 +15,7 @@ import { residentBytes } from '../torture/process.js';
 import { until } from '../until.js';
 import { events, open, portOf, shows } from './harness.js';
 
-/** Lines with every form of a value. */
+/** Lines that contain every form of a value. */
 const MESSAGE = bytes(
   'm,s=a\\ b,t=c f=1.5,i=42i,h=0x12i,b=t,v="x\\"y\nz",n=1t d==',
   [16],

@@ -22,7 +22,7 @@ import { CertificateFolder } from '../tls/certificates.js';
 import { portOf, shows } from './harness.js';
 
 let server: TestServer;
-/** Servers with keys from a file, and servers with the keys of users. */
+/** Servers with keys from a file, and servers with users' keys. */
 const guarded: { server: TestServer; key: string }[] = [];
 let folder = '';
 

@@ -41,7 +41,7 @@ function examples(language: string): string[] {
 const JARS = ['questdb-client.jar', 'slf4j-api.jar'].map((name) => join(TOOLS, 'jars', name));
 const NODE_MODULES = join(TOOLS, 'node');
 
-/** How to run the examples of a language. */
+/** How to run the examples in a language. */
 interface Language {
   readonly language: string;
   readonly count: number;
@@ -61,7 +61,7 @@ async function lacksCurl(compiler: string): Promise<boolean> {
   return !(await has(compiler, '-include', 'curl/curl.h', '-fsyntax-only', '-x', 'c', '/dev/null'));
 }
 
-/** Compiles the program with libcurl and runs it. */
+/** Compiles and runs the program with libcurl. */
 async function runBuilt(name: string, code: string, compiler: readonly string[]): Promise<unknown> {
   const [source, program] = [join(folder, name), join(folder, `${name}.out`)];
   await writeFile(source, code);

@@ -10,7 +10,7 @@ import { until } from '../until.js';
 
 export class Sender {
   readonly socket: Socket;
-  /** The system error with which the connection was closed; '' for a normal close. */
+  /** The system error that closed the connection; '' for a normal close. */
   readonly closed: Promise<string>;
   #isClosed = false;
 
@@ -44,7 +44,7 @@ export class Sender {
     });
   }
 
-  /** Half-closes the connection; resolves once the server has closed it as well. */
+  /** Half-closes the connection; resolves once the server has also closed it. */
   async end(): Promise<void> {
     this.socket.end();
     await this.closed;
@@ -63,7 +63,7 @@ export async function open(server: TestServer, t?: ExecutionContext): Promise<Se
   return new Sender(socket);
 }
 
-/** Sends everything over a connection of its own, and waits until the server has processed it. */
+/** Sends everything over a separate connection, and waits until the server has processed it. */
 export async function sendAll(
   server: TestServer,
   ...parts: (string | Uint8Array)[]

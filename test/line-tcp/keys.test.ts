@@ -170,7 +170,7 @@ test('a key has the rights of its user only as long as the user has them', async
   t.deepEqual(messages, ['Access denied [ADD COLUMN on feed]', 'Access denied [ILP]']);
 });
 
-/** Returns the private key, which a statement shows only once. */
+/** Returns the private key, which is shown only once. */
 async function shownKey(server: TestServer, account: string): Promise<KeyObject> {
   const statement = `ALTER SERVICE ACCOUNT ${account} CREATE TOKEN TYPE JWK`;
   const [[name, x, y, d] = []] = await rowsAs(server, 'admin:quest', statement);

@@ -1,4 +1,4 @@
-/** Lines over TCP: commits, malformed lines, and the end of connections. */
+/** Lines over TCP: commits, malformed lines, and how connections end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test from 'ava';
@@ -49,7 +49,7 @@ test('a stream may be split at any byte', async (t) => {
   for (let at = 1; at < GOLDEN.length; at += 1) {
     const sender = await open(server, t);
     await sender.send(GOLDEN.subarray(0, at));
-    // At some of the offsets, waits until complete lines are committed.
+    // At some offsets, waits until the complete lines are committed.
     if (at % 20 === 0) {
       await sleep(250);
     }
@@ -189,8 +189,8 @@ test('idle senders are closed, excess senders refused, and a stop commits rows',
     return !last.isClosed;
   }, 'a connection is free again');
   await last.send('silent x=2i 2\n');
-  // The row is committed immediately, because its connection had no commit for an interval. The
-  // next row waits for the interval to pass.
+  // The row is committed immediately, because its connection had no commit for a whole interval.
+  // The next row has to wait until the interval has passed.
   await shows(small, 'select x from silent', [[1], [2]]);
   await last.send('silent x=3i 3\n');
   await sleep(100);

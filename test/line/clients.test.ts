@@ -1,7 +1,7 @@
 /**
  * Clients as published in their package registries, with only the address changed. These tests
- * cover behaviour that is specific to one client; `line-tcp/clients.test.ts` covers behaviour that
- * all clients share, also over HTTP.
+ * cover client-specific behaviour; `line-tcp/clients.test.ts` covers behaviour that all clients
+ * share, including over HTTP.
  */
 import test from 'ava';
 
@@ -55,7 +55,8 @@ test("QuestDB's Python client flushes automatically by rows, bytes or time", asy
     skip(t, 'the client is not installed');
     return;
   }
-  // The rows are queried while the sender is open, so the sender itself must have flushed them.
+  // The rows are queried while the sender is still open, so the sender itself must have flushed
+  // them.
   const program = `
 import sys, json, time, urllib.parse, urllib.request
 from questdb.ingress import Sender, TimestampNanos

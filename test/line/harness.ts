@@ -70,9 +70,7 @@ export function bytes(...parts: readonly (string | number | readonly number[])[]
   return Buffer.concat(buffers);
 }
 
-/**
- * Users who send rows: `ann` into one table, `maker` into tables of their own, `guest` into none.
- */
+/** Users who send rows: `ann` into one table, `maker` into its own tables, `guest` into none. */
 export const SENDERS = [
   'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
   'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',

@@ -30,10 +30,10 @@ async function send(url: string, agent: Agent, body: Buffer): Promise<void> {
   });
 }
 
-/** Durations of a load. */
+/** Load durations. */
 interface Load {
   readonly seconds: number;
-  /** Sorted milliseconds of the requests. */
+  /** Sorted request times in milliseconds. */
   readonly times: readonly number[];
 }
 

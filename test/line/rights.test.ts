@@ -1,4 +1,4 @@
-/** Permissions of senders: a request is authorized for its planned changes before it makes them. */
+/** Sender permissions: a request's planned changes are authorized before they are made. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,6 @@
-/** Agents have the login and permissions of their user; write access is granted separately. */
+/**
+ * Agents log in as their user and have that user's permissions; write access is granted separately.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

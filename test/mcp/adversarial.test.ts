@@ -1,5 +1,5 @@
 /**
- * Agents that request too much, send invalid requests, or disconnect; and adversarial table
+ * Agents that request too much, send invalid requests, or disconnect. Also covers adversarial table
  * contents.
  */
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';

@@ -59,7 +59,7 @@ export async function overHttp(url: string, login: Login = {}): Promise<Client> 
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
     requestInit: { headers },
   });
-  // The class declares optional members that its interface declares without undefined.
+  // The class declares members as optional that its interface declares without undefined.
   return await connected(transport);
 }
 
@@ -74,7 +74,7 @@ async function call(client: Client, name: string, given: Arguments = {}): Promis
   return (await client.callTool({ name, arguments: { ...given } })) as CallToolResult;
 }
 
-/** Returns the answer of a tool; throws the tool's error. */
+/** Returns a tool's answer; throws the tool's error. */
 export async function answer(
   client: Client,
   name: string,

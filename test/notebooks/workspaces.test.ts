@@ -66,7 +66,7 @@ test('only the user can read and write a workspace; the later change wins', asyn
     ...own,
     entries: { 'tab/1': { changed: 20, tab: 'later' } },
   });
-  // The administrator has a workspace of their own, to which a page of ann cannot write.
+  // The administrator has their own workspace, which a page opened by ann cannot write to.
   const { body: admins } = await send(server, 'admin:quest');
   t.deepEqual(admins.entries, {});
   t.not(admins.key, own.key);
@@ -125,7 +125,7 @@ test('limits are enforced, drafts displace the log, and restarts change nothing'
   const server = await startTestServer({ set: ['acl.enabled=true', ...limits] });
   t.teardown(() => server.stop());
   const { body: own } = await send(server, 'admin:quest');
-  // Random text that hardly compresses.
+  // Random text that barely compresses.
   let seed = 1;
   const text = (length: number): string =>
     Array.from({ length }, () => {

@@ -1,4 +1,4 @@
-/** Refused logins must not fill the server log. */
+/** Refused logins must not flood the server log. */
 import test from 'ava';
 
 import { refusedLogins } from '../../ts/observability/index.js';

@@ -1,4 +1,4 @@
-/** Reports about the limits of the host. */
+/** Reports about host limits. */
 import test from 'ava';
 
 import { hostWarnings } from '../../ts/observability/index.js';

@@ -1,6 +1,6 @@
 /**
- * Attacks on sign-on and faults in it, each with the tests that cover it. If a listed test is
- * renamed or removed, its entry fails here.
+ * Sign-on attacks and faults, each with the tests that cover it. If a listed test is renamed or
+ * removed, its entry fails here.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -16,7 +16,7 @@ interface Person {
   groups: unknown;
 }
 
-/** Fault that is injected for a path. */
+/** Fault injected for a path. */
 type Fault =
   | { readonly kind: 'delay'; readonly ms: number }
   | {
@@ -47,7 +47,7 @@ export class TestProvider {
   readonly faults = new Map<string, Fault>();
   /** Number of requests by path. */
   readonly calls = new Map<string, number>();
-  /** Whether user information is refused because of insufficient scope. */
+  /** Whether user information requests are refused because of insufficient scope. */
   narrow = false;
   /** Rewrites redirect targets. */
   rewriteLocation: (location: string) => string = (location) => location;
@@ -127,7 +127,7 @@ export class TestProvider {
     this.#handle = this.#build({ ...jwk, alg: 'RS256', use: 'sig' }).callback();
   }
 
-  /** Returns a token that a program obtained with name and password. */
+  /** Returns a token that a program obtained with a user name and password. */
   async token(login: string, password = 'secret'): Promise<{ access: string; id: string }> {
     const response = await fetch(`${this.#issuer}/token`, {
       method: 'POST',

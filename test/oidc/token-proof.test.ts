@@ -1,4 +1,7 @@
-/** Tokens verified by their signature: the accepted tokens, and every kind of refused token. */
+/**
+ * Verifying tokens by their signature: which tokens are accepted, and every kind of token that is
+ * refused.
+ */
 import { createHmac } from 'node:crypto';
 
 import test, { type ExecutionContext } from 'ava';
@@ -52,7 +55,7 @@ test('the user name can be read from a different claim', async (t) => {
   t.like(await provider.token(await token({ name: '' })), { identity: { name: 'jo' } });
 });
 
-/** Names that could be mistaken for other names, or would be truncated, when they are displayed. */
+/** Names that could be mistaken for other names, or would be truncated, when displayed. */
 const UNUSABLE = [
   '\ud800',
   'a\udc00b',

@@ -1,6 +1,6 @@
 /**
- * Calls to the provider: encrypted with a trusted certificate, limited in time and size, and never
- * redirected.
+ * Calls to the provider: encrypted with a trusted certificate, limited in duration and size, and
+ * never redirected.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

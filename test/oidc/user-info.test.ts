@@ -1,6 +1,6 @@
 /**
- * Tokens verified by user information requests: the meaning of the responses, and the number of
- * requests.
+ * Verifying tokens by user information requests: what the responses mean, and how many requests are
+ * made.
  */
 import test from 'ava';
 

@@ -112,7 +112,7 @@ async function embedded(home: string): Promise<string> {
   return stdout.trim();
 }
 
-/** Returns the response of the installed command to an agent client. */
+/** Returns the installed command's response to an agent client. */
 async function queryAgent(home: string, url: string): Promise<string> {
   const child = spawn('npx', ['--no', 'tidemark', 'mcp', '--url', url], {
     cwd: home,

@@ -27,7 +27,7 @@ const CODECS = {
   LZ4_RAW: 'LZ4',
 } as const;
 
-/** Column type, SQL value, and the value that a reader of the file sees. */
+/** Column type, SQL value, and the value that readers of the file see. */
 const TYPES: readonly (readonly [type: string, value: string, seen: unknown, missing?: unknown])[] =
   [
     ['BOOLEAN', 'true', true, false],
@@ -212,7 +212,7 @@ test('repeated numbers are dictionary-encoded only with slower codecs', async (t
     const path = await exported(`${codec}.parquet`, query, { compression_codec: codec });
     return (await stat(path)).size;
   };
-  // 15 bits for each row, plus 20,000 values; without the dictionary ZSTD needs 250,000 bytes.
+  // 15 bits per row, plus 20,000 values; without the dictionary, ZSTD needs 250,000 bytes.
   t.true((await size('ZSTD')) < 235_000);
   t.true((await size('LZ4_RAW')) > 300_000);
   t.deepEqual(

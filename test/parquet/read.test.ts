@@ -255,7 +255,7 @@ test('sorted files, and files with a single time column, get a timestamp', async
   t.deepEqual(await rows(server, hours(both)), first);
   const plan = JSON.stringify(await rows(server, `EXPLAIN ${hours("'series/sorted.parquet'")}`));
   t.notRegex(plan, /SortExec/);
-  // In this order, the second file begins before the first one ends.
+  // In this order, the second file begins before the first ends.
   const turned = "'series/sorted_later.parquet', 'series/sorted.parquet'";
   t.deepEqual(await rows(server, hours(turned)), first);
   const { error } = await read(hours("'series/two.parquet'"));
@@ -353,7 +353,7 @@ test('Hive-style directory names become columns', async (t) => {
   t.deepEqual(await rows(server, names), [[200]]);
 });
 
-/** Returns the files, row groups and columns that the scan of a query reads. */
+/** Returns the files, row groups and columns that a query's scan reads. */
 async function scanned(query: string): Promise<string> {
   const plan = (await rows(server, `EXPLAIN ${query}`)).flat().join('\n');
   return /ParquetScanExec: (.*)/.exec(plan)?.[1] ?? plan;

@@ -1,6 +1,6 @@
 /**
  * Tables that change after a client prepared and described a statement. Rows with different columns
- * are never returned. If the columns are the same, the client notices nothing.
+ * are never returned. If the columns stay the same, the client does not notice the change.
  */
 import { existsSync } from 'node:fs';
 

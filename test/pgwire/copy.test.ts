@@ -388,7 +388,7 @@ test('a failed COPY writes nothing and skips its remaining data', async (t) => {
     W: 'COPY t, line 5000',
   });
   t.like(await fails(data('1\t2\n3\n'), done), { C: '22P04', W: 'COPY t, line 2' });
-  // The first mistake is reported, wherever it is.
+  // The first error is reported, wherever it is.
   t.like(await fails(data('1\tbad\n3\n'), done), { C: '22P02', W: 'COPY t, line 1' });
   t.like(await fails(clientMessage('f', 'enough')), { C: '57014' });
   t.like(await fails(query('rows 1')), { C: '08P01' });

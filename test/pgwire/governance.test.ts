@@ -1,5 +1,5 @@
 /**
- * Limits of a listener (login time, idle time, slow readers), and permissions to cancel and
+ * Listener limits (login time, idle time, slow readers), and the permissions needed to cancel and
  * terminate.
  */
 import { existsSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * Clients that try to distinguish the engine from the server, or that hold handed-off connections.
+ * Clients that try to tell the engine and the server apart, or that occupy handed-off connections.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -42,7 +42,7 @@ async function client(t: ExecutionContext, server: TestServer): Promise<RawClien
   return one;
 }
 
-/** Executes until the connection is handed off, even after unprofitable handoffs. */
+/** Executes until the connection is handed off, even after earlier handoffs were unprofitable. */
 async function handOff(one: RawClient, messages: readonly Buffer[]): Promise<void> {
   for (let tries = 0; tries < 20; tries += 1) {
     await answers(one, Array.from({ length: 70 }, () => messages).flat());
@@ -97,7 +97,7 @@ async function longQueries(): Promise<number[]> {
   return rows.filter(([, text]) => String(text).includes('CROSS JOIN')).map(([id]) => Number(id));
 }
 
-/** Returns how many long-running queries run in handoffs. */
+/** Returns how many of the long-running queries run in handoffs. */
 async function handoffQueries(): Promise<number> {
   return (await longQueries()).filter((id) => id >= 2 ** 48).length;
 }

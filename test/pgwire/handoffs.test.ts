@@ -171,8 +171,8 @@ class Dice {
 }
 
 /**
- * Returns messages that a client may send, in any order and however fragmented, including ones that
- * cause errors.
+ * Returns messages that a client may send, in any order and however fragmented, including messages
+ * that cause errors.
  */
 function step(rng: Dice): readonly Buffer[] {
   const names = ['one', 'many', 'time'];
@@ -224,7 +224,8 @@ test('interleaved messages get the same answers as without handoffs', async (t) 
   const good = [bind('one', ['3']), EXECUTE, SYNC];
   for (let round = 0; round < 600; round += 1) {
     if (round % 5 === 0) {
-      // Sends enough executions to trigger a handoff, even after unprofitable handoffs.
+      // Sends enough executions to trigger a handoff, even after earlier handoffs were
+      // unprofitable.
       for (const client of clients) {
         await answers(client, [clientMessage('Q', 'ROLLBACK')]);
         await answers(client, Array.from({ length: 70 }, () => good).flat());
@@ -233,7 +234,7 @@ test('interleaved messages get the same answers as without handoffs', async (t) 
     }
     const messages = Array.from({ length: 1 + rng.below(6) }, () => step(rng)).flat();
     const expected = await answers(b, messages);
-    // The socket may deliver the bytes in any fragments.
+    // The socket may deliver the bytes in arbitrary fragments.
     const bytes = Buffer.concat(messages);
     const cut = rng.below(bytes.length + 1);
     a.send(bytes.subarray(0, cut));

@@ -8,7 +8,7 @@ import type { CredentialStore } from '../../ts/tls/index.js';
 import { fakeOrSession } from '../fake-statement.js';
 import { type FakeEngine, fakeEngine } from './fake-engine.js';
 
-/** Connections that a failed test left open would keep its process alive. */
+/** Connections left open by a failed test would keep its process alive. */
 const opened = new Set<Harness['server']>();
 test.after.always(async () => {
   await Promise.allSettled([...opened].map((server) => server.close()));

@@ -20,14 +20,14 @@ const real = addon ? test.serial : test.serial.skip;
 const PLAIN = ['cairo.commit.mode=nosync', 'pg.auth.method=cleartext'];
 
 const CLIENTS = 100;
-/** Time in milliseconds after which nothing may remain. */
+/** Milliseconds after which nothing may be left. */
 const PATIENCE_MS = 1_000;
 
 const SORTED = 'SELECT * FROM big ORDER BY d';
 
 /** Messages that a client sends before it is killed. */
 const CONVERSATIONS: readonly (() => readonly Buffer[])[] = [
-  // A suspended portal in a block, as a fetch size or fetchrow creates it.
+  // A suspended portal in a block, as created by a fetch size or fetchrow.
   () => [query('BEGIN'), ...extended(SORTED, 1)],
   () => [query('BEGIN'), ...extended('SELECT * FROM big', 10)],
   // Several suspended portals.
@@ -57,7 +57,10 @@ function extended(text: string, maximum: number, name = ''): readonly Buffer[] {
   ];
 }
 
-/** Returns running queries and snapshot readers; this query itself counts as one of each. */
+/**
+ * Returns the numbers of running queries and snapshot readers; this query itself counts as one of
+ * each.
+ */
 async function resources(server: TestServer): Promise<readonly (readonly unknown[])[]> {
   const queries = await rows(server, 'SELECT count() FROM query_activity()');
   const readers = await rows(server, 'SELECT sum(readers) FROM snapshots()');

@@ -1,7 +1,6 @@
 /**
- * Parameters in positions where types or values must be known before execution: rows of VALUES,
- * arrays in FROM, intervals, steps of a series. The client declares their types or leaves them
- * open.
+ * Parameters in positions where types or values must be known before execution: VALUES rows, arrays
+ * in FROM, intervals, series steps. The client either declares their types or leaves them open.
  */
 import { existsSync } from 'node:fs';
 

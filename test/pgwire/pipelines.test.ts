@@ -1,6 +1,6 @@
 /**
  * Pipelines of INSERTs. However their bytes are split, and whether or not a message repeats the
- * previous one, responses are in order and the rows of one statement are committed together.
+ * previous one, responses are in order and a statement's rows are committed together.
  */
 import test from 'ava';
 import fc from 'fast-check';
@@ -11,7 +11,7 @@ import { clientMessage, RawClient } from './raw-client.js';
 
 const seed = suiteSeed();
 
-/** The next action of a client: sends a row for one of two statements, or a different message. */
+/** A client's next action: it sends a row for one of two statements, or a different message. */
 interface Step {
   readonly kind: 'row' | 'described' | 'limited' | 'bound';
   readonly statement: 'i' | 'j';

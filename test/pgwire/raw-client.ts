@@ -40,7 +40,7 @@ function part(value: string | number | readonly [number] | Buffer): Buffer {
   return bytes;
 }
 
-/** Returns a decoded message, with the values of a Bind in place of their offsets. */
+/** Returns a decoded message, with the values of a Bind instead of their offsets. */
 export function shown(message: ClientMessage | null): unknown {
   return message?.kind === 'bind' ? { ...message, parameters: boundValues(message) } : message;
 }

@@ -1,4 +1,4 @@
-/** Test helpers that repeat prepared queries and count the queries that the engine answered. */
+/** Test helpers that repeat prepared queries and count the queries answered by the engine. */
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { clientMessage, RawClient, type ServerMessage } from './raw-client.js';
 

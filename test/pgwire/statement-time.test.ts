@@ -1,13 +1,13 @@
 /**
- * The timeout of a statement covers its Parse, Bind and Execute. It starts again with the next
- * statement.
+ * A statement timeout covers the statement's Parse, Bind and Execute, and starts again with the
+ * next statement.
  */
 import test from 'ava';
 
 import { start } from './harness.js';
 import { clientMessage, RawClient } from './raw-client.js';
 
-/** Long enough to be distinguished from delays on a busy machine. */
+/** Long enough to stand out from delays on a busy machine. */
 const PREPARING_MS = 1500;
 
 const parse = (name: string, text: string): Buffer => clientMessage('P', name, text, [0]);
@@ -30,8 +30,8 @@ test('Parse, Bind and Execute of a statement share one time limit', async (t) =>
     'Execute has the time that Parse left',
   );
   t.is(of('execute', slow).length, 1);
-  // The statement's Parse arrived together with that of the first statement and waited for it. That
-  // wait does not count.
+  // The statement's Parse arrived together with the first statement's and waited for it. That wait
+  // does not count.
   t.true(of('prepare', 'rows 2').every((ms) => ms < PREPARING_MS));
   t.true(of('execute', 'rows 2').every((ms) => ms < PREPARING_MS));
   client.close();

@@ -1,5 +1,5 @@
 /**
- * Names that have a meaning for a language, a file system or a terminal are ordinary names here.
+ * Names with a special meaning in a language, a file system or a terminal are ordinary names here.
  */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

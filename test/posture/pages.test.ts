@@ -1,6 +1,6 @@
 /**
- * Gate S2: browser requests from cross-site pages, with every combination of headers. Requests that
- * are refused execute nothing.
+ * Gate S2: browser requests from cross-site pages, with every combination of headers. Refused
+ * requests do not execute anything.
  */
 import { request } from 'node:http';
 

@@ -1,6 +1,6 @@
 /**
  * Gate S6: paths that lead out of the server's folders, in every parameter that takes a name or
- * path. Files outside are neither read nor modified.
+ * path. Files outside these folders are neither read nor modified.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -49,7 +49,7 @@ test.after.always(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Returns paths that lead, or might lead, out of the import and the export directory. */
+/** Returns paths that lead, or might lead, out of the import and export directories. */
 function paths(): readonly string[] {
   const up = relative(join(root, 'import'), secret);
   const depths = [1, 2, 3, 4, 8].map((depth) => `${'../'.repeat(depth)}outside/secret.csv`);

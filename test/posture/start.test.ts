@@ -18,7 +18,7 @@ const WIDE_PG = 'pg.net.bind.to=0.0.0.0:8812';
 const WIDE_LINES = 'line.tcp.net.bind.to=0.0.0.0:9009';
 const LOGIN = ['http.user=joe', 'http.password=a good one'];
 
-/** Settings, with the setting that the refusal names; `null` if the server starts. */
+/** Settings, with the setting named in the refusal; `null` if the server starts. */
 const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[], null],
   [[WIDE], /http\.bind\.to=0\.0\.0\.0:9000 .*no login.*http\.user.*127\.0\.0\.1.*insecure/],
@@ -46,7 +46,7 @@ const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[WIDE_LINES, 'security.insecure.public=true'], null],
   [[WIDE_LINES, 'acl.enabled=true', 'acl.admin.password=a good one'], null],
   [[WIDE_LINES, 'acl.enabled=true'], /line\.tcp.*acl\.admin/],
-  // Where other protocols require a login, this port stays closed unless there are keys.
+  // If other protocols require a login, this port stays closed unless there are keys.
   [[WIDE_LINES, ...LOGIN, 'security.require.tls=true'], null],
   [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'security.require.tls=true'], /plain text/],
   [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'acl.enabled=true'], /line\.tcp.*acl\.admin/],

@@ -1,6 +1,6 @@
 /**
  * Quiet senders alongside busy ones, over HTTP and the columnar protocol. The small batches of
- * quiet senders must be acknowledged before a busy connection gets more than a fixed number of
+ * quiet senders must be acknowledged before any busy connection gets more than a fixed number of
  * slots. The tests count commits, not time.
  */
 import test from 'ava';
@@ -18,8 +18,8 @@ const AHEAD = 4;
 /** Number of consecutive batches that a quiet sender sends, per protocol. */
 const QUIET = 8;
 /**
- * Slots are assigned per message. Until a quiet batch is acknowledged, a busy connection may get a
- * slot for each of its messages in flight, and for as many again that were answered before.
+ * Slots are assigned per message. Before a quiet batch is acknowledged, a busy connection may get a
+ * slot for each of its messages in flight, and for as many again that were answered earlier.
  */
 const MAX_COMMITS = 2 * QUIET * 2 * (AHEAD + 1);
 
@@ -38,7 +38,7 @@ const columnBatch = (table: string): Buffer =>
 const lineBatch = (table: string): string =>
   NUMBERS.map((at) => `${table} x=${at}i ${at + 1}\n`).join('');
 
-/** Tells busy senders to continue, and counts their slots. */
+/** Tells busy senders when to continue, and counts their slots. */
 class Race {
   readonly commits: number[] = [];
   isOver = false;

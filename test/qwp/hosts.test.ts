@@ -39,7 +39,7 @@ async function start(t: ExecutionContext, ...set: readonly string[]): Promise<Te
   return server;
 }
 
-/** Returns an address at which nothing listens. */
+/** Returns an address that nothing listens on. */
 async function deadAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,4 +1,4 @@
-/** Rows over the columnar protocol: commits and acknowledgements, errors, permissions, limits. */
+/** Rows over the columnar protocol: commits, acknowledgements, errors, permissions and limits. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -153,7 +153,7 @@ test('queued messages are combined into few commits, and each gets an OK', async
 
 test('a failed message does not affect other queued messages', async (t) => {
   const cases = [
-    // Messages that are invalid in themselves, because other rows of the commit change their table,
+    // Messages that are invalid on their own, because other rows of the commit change their table,
     // or only when they are written.
     { bad: row('apart', 0).subarray(1), status: STATUS.parseError },
     {

@@ -1,6 +1,6 @@
 /**
  * kill -9 and aborted connections during ingestion. In each commit mode, every acknowledged group
- * exists and no group exists partially. `ROUNDS=N` kills more often.
+ * exists and no group exists in part. `ROUNDS=N` kills more often.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -41,7 +41,7 @@ async function send(server: TestServer, first: number, known: Set<number>): Prom
   }
 }
 
-/** A client whose message is cut off in the middle. */
+/** A client whose message is cut off half-way. */
 async function cut(server: TestServer): Promise<void> {
   const client = await WebSocketClient.open(Number(new URL(server.url).port), '/write/v4', {});
   client.send(message(FLAG.defer, 1, row('one_side', -1)));

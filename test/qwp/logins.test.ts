@@ -1,6 +1,6 @@
 /**
- * A login of the columnar protocol ends when its user, password or permission is removed, even on
- * an open connection.
+ * A columnar protocol login ends when its user, password or permission is removed, even on an open
+ * connection.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -25,7 +25,7 @@ function portOf({ url }: TestServer): number {
   return Number(new URL(url).port);
 }
 
-/** The two connections of one user, and the messages sent over them so far. */
+/** A user's two connections, and the messages sent over them so far. */
 class Both {
   readonly writer: WebSocketClient;
   readonly reader: ReadClient;

@@ -1,7 +1,6 @@
 /**
  * Messages from columnar protocol clients, and mutations of them. Rows have a LONG `m` whose upper
- * 48 bits are the number of their message, so that the contents of a table reveal where they came
- * from.
+ * 48 bits are the number of their message, so that a table's contents reveal where they came from.
  */
 import { readFileSync } from 'node:fs';
 
@@ -59,12 +58,12 @@ function handMade(): Script[] {
 export const SCRIPTS: readonly Script[] = [...recorded(), ...handMade()];
 const ALL: Script = SCRIPTS.flat();
 
-/** Numbers are far apart, so that a mutated number is unlikely to equal that of another message. */
+/** Numbers are far apart, so a mutated number is unlikely to equal that of another message. */
 export function newNumber(random: Random): number {
   return random.between(1, 2 ** 30) * 2 ** 16 + random.between(0, 2 ** 16 - 1);
 }
 
-/** Returns the message with its number in its rows. */
+/** Returns the message with its number stored in its rows. */
 export function numbered(bytes: Buffer, number: number): Buffer {
   const mine = Buffer.from(bytes);
   for (let at = mine.indexOf(MARK); at >= 0; at = mine.indexOf(MARK, at + 4)) {

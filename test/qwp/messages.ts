@@ -1,4 +1,4 @@
-/** Columnar protocol messages as clients encode them, and the server's responses. */
+/** Columnar protocol messages as encoded by clients, and the server's responses. */
 import { KIND, type WebSocketClient } from '../http/websocket-client.js';
 import { varint } from './requests.js';
 
@@ -62,7 +62,7 @@ export function row(table: string, x: number, micros = 1): Buffer {
 
 interface Answer {
   readonly status: number;
-  /** Absent from an acknowledgement of durability. */
+  /** Absent from durability acknowledgements. */
   readonly sequence?: number;
   readonly tables?: Readonly<Record<string, number>>;
   readonly reason?: string;

@@ -1,4 +1,4 @@
-/** The official Python client reads over QWP, with only the address changed. */
+/** The official Python client reading over QWP, with only the address changed. */
 import test from 'ava';
 
 import { ADMIN, run as runAs, startAccessServer } from '../access/harness.js';

@@ -1,6 +1,5 @@
 /**
- * Results over QWP, message by message: every type, credit, every way in which a query can end,
- * permissions.
+ * Results over QWP, message by message: every type, credit, every way a query can end, permissions.
  */
 import { inspect } from 'node:util';
 
@@ -106,7 +105,7 @@ test('column names may contain dots', async (t) => {
     ['a.b', 'c'],
   );
   client.close();
-  // The text formats of HTTP contain the quotes that QuestDB writes.
+  // HTTP's text formats contain the quotes that QuestDB writes.
   const text = async (path: string): Promise<string> => {
     const query = encodeURIComponent('SELECT 1 AS "a.b", 2 AS c');
     return await (await fetch(`${server.url}/${path}?query=${query}`)).text();

@@ -1,5 +1,5 @@
 /**
- * npm run record-messages: records the messages that the official Python client sends, in
+ * npm run record-messages: records the messages that the official Python client sends in
  * `recorded.json`. Each row has a column `m`, whose upper half is replaced by the message number in
  * mutation runs.
  */

@@ -1,4 +1,4 @@
-/** Messages of clients that read results over QWP, as bytes. */
+/** Messages from clients that read results over QWP, as bytes. */
 
 /** Request flag: a timeout follows. */
 const FLAG_TIMEOUT = 0x02;
@@ -30,7 +30,7 @@ export function int64(value: bigint | number): Buffer {
   return bytes;
 }
 
-/** Encodes a parameter value that is not null: the null flag without a bitmap, then the value. */
+/** Encodes a non-null parameter value: the null flag without a bitmap, then the value. */
 export function given(value: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0]), value]);
 }

@@ -1,4 +1,4 @@
-/** The official Rust client writes rows and reads results, with only the address changed. */
+/** The official Rust client writing rows and reading results, with only the address changed. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -33,7 +33,7 @@ async function open(t: ExecutionContext, at = server): Promise<ReadClient> {
   return client;
 }
 
-/** Checks that the connection remains usable and the server no longer runs the query. */
+/** Checks that the connection remains usable and that the server is no longer running the query. */
 async function assertOver(t: ExecutionContext, client: ReadClient, sql: string): Promise<void> {
   t.deepEqual((await client.query(1, 'SELECT 1')).rows, [[1]], sql);
   const activity = 'SELECT count() FROM query_activity() WHERE query = $1';
@@ -72,8 +72,7 @@ test("the server's timeout ends queries with a status known to all clients", asy
   const client = await open(t, own);
   for (const [what, sql, options] of LATE) {
     t.like((await client.query(1, sql, options)).last, { status: STATUS.limitExceeded }, what);
-    // A timeout above the server's limit is reduced to that limit; a shorter timeout applies
-    // unchanged.
+    // A timeout above the server's limit is reduced to that limit; a shorter timeout is used as is.
     for (const timeoutMs of [HOUR_MS, 2n ** 63n - 1n]) {
       const { last } = await client.query(1, sql, { ...options, timeoutMs });
       t.like(last, { status: STATUS.queryTimeout }, what);

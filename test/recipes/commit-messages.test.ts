@@ -1,4 +1,4 @@
-/** Tests of the commit message check. */
+/** Tests for the commit message check. */
 import test from 'ava';
 
 const ROOT = new URL('../../../', import.meta.url);

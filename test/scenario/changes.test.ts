@@ -1,6 +1,6 @@
 /**
- * Every change to a table by SQL over HTTP: the response, later queries, readers of the previous
- * snapshot, and durability after a kill.
+ * Every change that SQL over HTTP can make to a table: the response, later queries, readers of the
+ * previous snapshot, and durability after a kill.
  */
 import test from 'ava';
 

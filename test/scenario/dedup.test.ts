@@ -1,4 +1,4 @@
-/** DEDUP UPSERT KEYS over HTTP, with rows that each ingestion endpoint delivers repeatedly. */
+/** DEDUP UPSERT KEYS over HTTP, with rows that each ingestion endpoint delivers more than once. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

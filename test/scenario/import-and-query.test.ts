@@ -1,5 +1,5 @@
 /**
- * End to end on real input: 2 M trades and 2 M quotes of the benchmark kit are imported through
+ * End to end on real input: 2 M trades and 2 M quotes from the benchmark kit are imported through
  * `/imp` and queried with SAMPLE BY, ASOF JOIN, `/exp` and `read_parquet`. They survive kill -9
  * during a second import, and are read again through psycopg.
  */
@@ -92,7 +92,7 @@ async function exportAndReadBack(t: ExecutionContext, server: TestServer): Promi
   const stored = await exec(server, `select ${bounds} from trades`);
   const read = await exec(server, `select ${bounds} from read_parquet('trades.parquet')`);
   t.deepEqual(read.dataset, stored.dataset);
-  // Two workers add the values in a different order than one worker, so the sums differ in their
+  // Two workers add up the values in a different order than one worker, so the sums differ in their
   // last digits.
   const sum = 'select sum(price) + sum(amount) s from';
   const difference =

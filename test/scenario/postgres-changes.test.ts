@@ -1,4 +1,4 @@
-/** Changes of tables and rows, as PostgreSQL migrations and object mappers write them. */
+/** Table and row changes as PostgreSQL migrations and object mappers write them. */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';

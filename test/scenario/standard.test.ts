@@ -62,7 +62,8 @@ answers('what tools of PostgreSQL ask beside rows', [
     ],
   ],
   ['SELECT n FROM (SELECT ARRAY[7.0, 8.0] v) CROSS JOIN generate_subscripts(v, 1) n', [[1], [2]]],
-  // An outer join whose ON contains columns of both sides, and a sub-query that reads neither side.
+  // An outer join whose ON contains columns from both sides, and a sub-query that reads neither
+  // side.
   [
     'SELECT a.i, b.i FROM t a LEFT JOIN t b ON a.i + b.i = (SELECT max(i) FROM t) ORDER BY 1, 2',
     [
@@ -71,8 +72,8 @@ answers('what tools of PostgreSQL ask beside rows', [
       [3, null],
     ],
   ],
-  // An outer join whose ON contains a column of the right side, and a sub-query that reads the left
-  // side.
+  // An outer join whose ON contains a column from the right side, and a sub-query that reads the
+  // left side.
   [
     'SELECT t.i, e.b FROM t LEFT JOIN edges e ON e.a = ' +
       '(SELECT max(x.b) FROM edges x WHERE x.a = t.i) ORDER BY 1, 2',

@@ -1,6 +1,6 @@
 /**
  * Window functions over random rows (nulls, equal times, few and many partitions), compared with
- * their definition. The seed is printed; `SEED=n` repeats a run.
+ * what they are defined to return. The seed is printed; `SEED=n` repeats a run.
  */
 import test from 'ava';
 
@@ -26,7 +26,7 @@ function random(seed: number): () => number {
 
 const KEYS = ['a', 'b', 'c', null] as const;
 
-/** Rows in time order; with `ties` several may have the same time. */
+/** Returns rows in time order; with `ties`, several rows may have the same time. */
 function randomRows(next: () => number, count: number, ties: boolean): Row[] {
   let second = 0;
   return Array.from({ length: count }, () => {
@@ -44,18 +44,18 @@ interface FrameCase {
   readonly sql: string;
   readonly holds: (rows: number, seconds: number) => boolean;
   /**
-   * The frame contains rows on both sides but not the current row. It is refused for aggregates
+   * The frame contains rows on both sides but not the current row, and is refused for aggregates
    * whose states cannot be combined.
    */
   readonly around?: true;
   /**
-   * The frame ends between rows of equal time. It is refused for functions that only DataFusion
+   * The frame ends between rows with equal times, and is refused for functions that only DataFusion
    * runs.
    */
   readonly amid?: true;
   /**
-   * The frame extends beyond the current row. It is run by DataFusion, which does not order rows of
-   * equal time.
+   * The frame extends beyond the current row. DataFusion runs it, and does not order rows with
+   * equal times.
    */
   readonly ahead?: true;
 }

@@ -1,5 +1,6 @@
 /**
- * Tables that change while they are read and written: no client has to prepare a statement again.
+ * Tables that change while they are being read and written. No client has to prepare a statement
+ * again.
  */
 import { existsSync } from 'node:fs';
 
@@ -15,7 +16,7 @@ const real = addon ? test.serial : test.serial.skip;
 
 const RUN_MS = 4_000;
 
-/** Repeats `step` until the time is up; returns the number of refusals by message. */
+/** Repeats `step` until the time is up; returns the number of refusals per message. */
 async function repeated(
   end: number,
   step: (round: number) => Promise<string | undefined>,

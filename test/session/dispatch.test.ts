@@ -1,6 +1,6 @@
 /**
- * The kind of a statement is determined from its syntax tree, so whitespace, comments and aliases
- * make no difference.
+ * A statement's kind is determined from its syntax tree, so whitespace, comments and aliases make
+ * no difference.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -25,7 +25,7 @@ const QUOTINGS = [
   `'\n${CANARY}'`,
   `"${CANARY}.dotted"`,
 ];
-/** Syntax that the parser rejects, in which passwords must be hidden nevertheless. */
+/** Syntax that the parser rejects, but in which passwords must still be hidden. */
 const UNREAD = [
   `E'${CANARY}'`,
   `e'\\x43${CANARY}'`,

@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { BusyPoll, SOON_MS } from '../../ts/sockets/busy-poll.js';
 
-/** An event loop with a simulated clock, which iterates on request. */
+/** An event loop with a simulated clock that iterates on request. */
 class TestLoop {
   time = 0;
   iterations = 0;
@@ -16,8 +16,8 @@ class TestLoop {
   };
 
   /**
-   * Iterates until no poll wants to continue, with `stepMs` per iteration; returns the number of
-   * iterations.
+   * Iterates until no poll wants to continue, with `stepMs` per iteration; returns how many
+   * iterations that took.
    */
   run(stepMs: number): number {
     let iterations = 0;

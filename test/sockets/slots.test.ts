@@ -45,7 +45,7 @@ async function listen(
   });
   const client = async (): Promise<Socket> => {
     const before = admitted.length;
-    // The client does not close its side when the server does.
+    // The client does not close its side when the server closes.
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).resume();
     await once(socket, 'connect');
@@ -55,7 +55,7 @@ async function listen(
   return { slots, admitted, client };
 }
 
-/** All ways in which a protocol or a client ends a connection without closing it. */
+/** All ways a protocol or a client ends a connection without closing it. */
 const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> = {
   end: (socket) => socket.end(),
   'end with data': (socket) => socket.end('go away'),

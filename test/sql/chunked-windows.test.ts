@@ -63,7 +63,7 @@ test('lag and lead accept several distances, and expressions over them', async (
   t.deepEqual(await query(`SELECT count(), count(d), sum(d) FROM (${step})`), [
     [TOTAL, known.length, sum],
   ]);
-  // Aggregates that do not depend on order read the chunks in parallel.
+  // Order-independent aggregates read the chunks in parallel.
   const plan = await query(`EXPLAIN (PHYSICAL) SELECT count(), sum(d) FROM (${step})`);
   t.false(JSON.stringify(plan).includes('TimeConcatExec'), JSON.stringify(plan));
   const ordered = `SELECT first(d), last(d) FROM (SELECT d FROM (${step}) ORDER BY ts DESC)`;

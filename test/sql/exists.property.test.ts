@@ -56,7 +56,7 @@ interface Test {
   readonly holds: (outer: Row, inner: Row) => boolean;
 }
 
-/** Returns an equality between a right and a left column, of strings or of numbers. */
+/** Returns an equality between columns from the right and the left, either strings or numbers. */
 function equality(): Test {
   const kind: readonly Column[] = random.pick([
     ['s', 'u', 't'],
@@ -98,7 +98,7 @@ function comparison(): Test {
       };
 }
 
-/** Returns additional conditions of a sub-query, on its own rows and on rows of both sides. */
+/** Returns a sub-query's additional conditions, on its own rows and on rows from both sides. */
 function further(): Test {
   return random.pick<Test>([
     comparison(),

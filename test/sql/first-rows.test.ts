@@ -1,6 +1,6 @@
 /**
  * The first rows in the order of a number, after random filters. They are compared with the
- * complete ordered table, which the test itself filters. Covers rows in memory, segments, Parquet
+ * complete ordered table, which the test filters itself. Covers rows in memory, segments, Parquet
  * and late rows, with small scan chunks.
  */
 import { mkdtemp } from 'node:fs/promises';
@@ -103,8 +103,8 @@ async function check(t: ExecutionContext, server: TestServer, rounds: number): P
       const limit = from === 0 ? `${to}` : `${from}, ${to}`;
       const sql = `SELECT * FROM rows WHERE ${where} ORDER BY ${order} LIMIT ${limit}`;
       t.deepEqual(await rowsOf(server, sql), passing.slice(from, to), `SEED=${seed} ${sql}`);
-      // If a single key orders the rows, any rows with the last key value are valid, but each at
-      // most once.
+      // If a single key orders the rows, any rows with the last key value are valid, but each may
+      // appear only once.
       const key = order.split(',')[0] ?? '';
       const one = await rowsOf(
         server,

@@ -1,6 +1,6 @@
 /**
- * Calls every function in the registry, with each argument of its example, and with all of them, as
- * untyped parameters. The answer must equal that with literals.
+ * Calls every function in the registry with each argument of its example, and then all of them, as
+ * untyped parameters. The answer must be the same as with literals.
  */
 import test from 'ava';
 
@@ -34,7 +34,7 @@ interface Literal {
   readonly value: string;
 }
 
-/** Returns the literals among the arguments of calls to a function. */
+/** Returns the literal arguments in calls to a function. */
 function literals(tree: Tree, name: string): readonly Literal[] {
   const found: Literal[] = [];
   for (const node of tree.nodes) {

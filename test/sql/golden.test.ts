@@ -5,7 +5,7 @@ import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { shape } from './shape.js';
 
-/** Number of golden errors that the parser finds. The others require names and types. */
+/** The number of golden errors that the parser finds. The others require names and types. */
 const REFUSED_BY_PARSER = 137;
 
 const golden = goldenStatements();

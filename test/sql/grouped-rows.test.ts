@@ -1,6 +1,6 @@
 /**
  * GROUP BY over timestamp floors and over many distinct keys, compared with DataFusion's operators.
- * Two servers have equal tables, but only one of them splits scans into small chunks.
+ * Two servers have the same tables, but only one of them splits scans into small chunks.
  */
 import test from 'ava';
 

@@ -1,6 +1,6 @@
 /**
- * Mutated statements from the grammar table and the golden cases. Each must promptly give a tree
- * that can be printed back, or a syntax error with a position inside the text. Prints its seed;
+ * Mutated statements from the grammar table and the golden cases. Each must promptly yield a tree
+ * that can be printed back, or a syntax error with a position within the text. Prints its seed;
  * SEED=n repeats a run, MUTATIONS=n sets how many mutations are tried.
  */
 import test from 'ava';
@@ -13,7 +13,7 @@ import { suiteSeed } from '../seed.js';
 const seed = suiteSeed();
 const count = Number(process.env['MUTATIONS'] ?? 10_000);
 
-/** Time limit of one statement in milliseconds, generous for a busy machine. */
+/** Time limit per statement in milliseconds, generous for a busy machine. */
 const LIMIT_MS = 2_000;
 
 /** Returns the problem with the parser's result; `null` for a tree or an error with a position. */

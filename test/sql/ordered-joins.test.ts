@@ -35,10 +35,10 @@ test.after.always(async () => {
 const GREATEST = '(select max(v) from looked l where l.k = few.k)';
 const ONLY = '(select v from looked l where l.v = few.n)';
 
-/** A sub-query that joins on strings. No plan can estimate that only a few rows will match. */
+/** A sub-query that joins on strings. No plan can predict that only a few rows will match. */
 const WITH_TEXT = "(select 1 from many m where m.v || 'x' = few.n || 'x')";
 
-/** Returns the numbers from 1 on that satisfy a condition. */
+/** Returns the numbers from 1 that satisfy a condition. */
 function numbers(isLeft: (n: number) => boolean = () => true, maximum = ROWS): number[] {
   return Array.from({ length: ROWS }, (_, index) => index + 1)
     .filter(isLeft)
@@ -70,7 +70,7 @@ for (const [query, expected] of [
   });
 }
 
-/** The query with which an object mapper reads the columns of a table. */
+/** The query that an object mapper uses to read a table's columns. */
 const COLUMNS = `select c.column_name, pk.constraint_type,
     (select array_agg(e.enumlabel) from pg_catalog.pg_type t
       join pg_catalog.pg_enum e on t.oid = e.enumtypid where t.typname = c.udt_name),
@@ -107,7 +107,7 @@ test('a semi-join hashes its keys, or the outer rows if they are few', async (t)
   }
 });
 
-/** Returns the joins in a plan that read the rows of `table` directly, as EXPLAIN prints them. */
+/** Returns the joins in a plan that read the rows of `table` directly, as printed by EXPLAIN. */
 async function joins(query: string): Promise<string[]> {
   const lines = (await rowsOf(server, `explain (physical) ${query}`)).map(([line]) => String(line));
   return lines.filter((line) => line.includes('LookupJoinExec')).map((line) => line.trim());

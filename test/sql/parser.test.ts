@@ -271,8 +271,8 @@ test('a mistyped keyword is reported at any position', (t) => {
     ['SELECT a FROM t SAMPEL BY 1h', /did you mean 'sample' for 'SAMPEL'\?$/],
     ['UPDATE t STE a = 1', /did you mean 'set' for 'STE'\?$/],
     ['DROP TBLE x', /did you mean 'table' for 'TBLE'\?$/],
-    // There is no suggestion for two-letter words, which resemble too many keywords, for quoted
-    // names, or for correct keywords.
+    // There is no suggestion for two-letter words, which resemble too many keywords, nor for quoted
+    // names or correct keywords.
     ['SELECT a b c FROM t', /expected$/],
     ['SELECT * FROM "WERE" a > 1', /^unexpected token \[>\]$/],
     ['SELECT * FROM t WHERE', /^empty where clause$/],

@@ -1,5 +1,5 @@
 /**
- * PostgreSQL syntax that tools and people use. These tests compare not only rows, but also plans,
+ * PostgreSQL syntax that tools and people use. These tests compare not only rows but also plans,
  * column names and skipped text. Rows are tested in `test/sql/cases`.
  */
 import test from 'ava';

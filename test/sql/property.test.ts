@@ -1,6 +1,6 @@
 /**
- * Random text: expressions must survive printing, and the parser must throw nothing but syntax
- * errors. Prints its seed; SEED=n repeats a run.
+ * Random text: expressions must survive printing, and the parser must throw only syntax errors.
+ * Prints its seed; SEED=n repeats a run.
  */
 import test from 'ava';
 import fc from 'fast-check';
@@ -207,7 +207,7 @@ test('printed queries parse to the same tree', (t) => {
   );
 });
 
-/** Throws unless parsing gives a tree or a syntax error. */
+/** Throws unless parsing yields a tree or a syntax error. */
 function survives(text: string): void {
   try {
     print(parse(text));

@@ -1,6 +1,6 @@
 /**
  * Operators that read a table from its ends, or symbols by their codes, above an input that is not
- * the whole ordered table: a LIMIT, a filter with a LIMIT, sorted rows.
+ * the whole ordered table: a LIMIT, a filter with a LIMIT, or sorted rows.
  */
 import test from 'ava';
 
@@ -42,8 +42,8 @@ test('LATEST ON sees only the rows within a LIMIT', async (t) => {
 });
 
 /**
- * Returns the rows of `many` with permuted times, which require a sort, and with symbols or their
- * strings.
+ * Returns the rows of `many` with permuted times, which require a sort, and with either symbols or
+ * their strings.
  */
 const moved = (sym: string): string =>
   `(select dateadd('s', -((v * 7919) % 1000003)::int, ts) t2, ${sym} sym, v from many)

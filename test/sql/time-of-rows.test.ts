@@ -1,5 +1,5 @@
 /**
- * The designated timestamp stays with the rows: through joins, which reorder them, and through
+ * The designated timestamp stays with its rows: through joins, which reorder them, and through
  * sub-queries that do not select it.
  */
 import test from 'ava';

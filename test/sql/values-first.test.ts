@@ -1,5 +1,5 @@
 /**
- * Uncorrelated sub-queries are evaluated first, once per statement. Tests the order of their rows,
+ * Uncorrelated sub-queries are evaluated first, once per statement. Covers the order of their rows,
  * their errors, and repeated and concurrent executions.
  */
 import test from 'ava';

@@ -1,6 +1,4 @@
-/**
- * Certificates tested without a server: channel binding of logins, and sessions that are refused.
- */
+/** Certificate tests that need no server: channel binding for logins, and refused sessions. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

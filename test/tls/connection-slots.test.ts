@@ -1,6 +1,6 @@
 /**
- * Encrypted ports before a login. Clients that stop before, during or after the handshake, and
- * never close the connection themselves, block no other client and hold no more slots than allowed.
+ * Encrypted ports before login. Clients that stop before, during or after the handshake, and never
+ * close the connection themselves, do not block other clients and hold no more slots than allowed.
  */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
@@ -102,7 +102,7 @@ async function httpLogin(t: ExecutionContext): Promise<string> {
   return answer.toString('latin1');
 }
 
-/** Returns the number of sockets that are open in the server. */
+/** Returns the server's number of open sockets. */
 function openDescriptors(): number {
   const descriptors = `/proc/${server.process.pid ?? 0}/fd`;
   const isSocket = (name: string): boolean => {

@@ -1,6 +1,6 @@
 /**
- * Statements with excessive depth, terms, text, rows or time. Each is a shape with a size, so that
- * a run tries many instances of each kind.
+ * Statements with excessive depth, terms, text, rows or time. Each is a shape with a size, so a run
+ * tries many instances of each kind.
  */
 import type { Random } from './harness.js';
 

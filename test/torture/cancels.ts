@@ -2,7 +2,7 @@
  * npm run cancels -- [--count N] [--rows N] [--within MS] [--seed S]
  *
  * Ends running queries at random times in every possible way: closed socket, CancelRequest, CANCEL
- * QUERY, statement timeout, CANCEL and timeout of the columnar protocol. The query must end in
+ * QUERY, statement timeout, and the columnar protocol's CANCEL and timeout. The query must end in
  * time, use no further CPU time, leave no temporary file, and release its memory.
  */
 import { once } from 'node:events';
@@ -19,13 +19,13 @@ import { cpuTicks, residentBytes, spilledFiles } from './process.js';
 const CANCEL_CODE = 80_877_102;
 const GONE_MS = 5_000;
 /**
- * Milliseconds for which the CPU time is observed, and the maximum CPU time of an idle server in
- * ticks of 10 ms.
+ * Milliseconds for which CPU time is observed, and the maximum CPU time of an idle server in ticks
+ * of 10 ms.
  */
 const IDLE_MS = 500;
 const MAX_IDLE_TICKS = 25;
 const GROWTH_BYTES = 256 * 1024 * 1024;
-/** Freed memory returns to the system only when its thread next allocates, seconds later. */
+/** A thread returns freed memory to the system only when it next allocates, seconds later. */
 const BACK_MS = 10_000;
 const WAYS = ['socket', 'request', 'statement', 'timeout', 'columns', 'columns timeout'] as const;
 
@@ -202,7 +202,7 @@ async function byTimeout(query: string, afterMs: number): Promise<number | undef
   return text.includes('timeout, query aborted') ? started + afterMs : undefined;
 }
 
-/** Ends a query over the columnar protocol: by CANCEL, or by the timeout of the request. */
+/** Ends a query over the columnar protocol, by CANCEL or by the request's timeout. */
 async function byColumns(
   query: string,
   afterMs: number,
@@ -251,7 +251,7 @@ function judgeTimes(): void {
   harness.judge(late ? `a query ended after ${figures}, expected ${withinMs} ms` : undefined);
 }
 
-/** Checks that nothing of the queries remains. */
+/** Checks that nothing is left of the queries. */
 async function judgeIdle(): Promise<void> {
   await sleep(IDLE_MS);
   const ticks = cpuTicks(server);

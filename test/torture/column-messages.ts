@@ -2,11 +2,11 @@
  * npm run column-messages -- [--messages N] [--seed S]
  *
  * Sends mutated columnar protocol messages to a running server, over many concurrent connections.
- * Some connections are aborted; some contain frames that violate the WebSocket protocol. Each
+ * Some connections are aborted; others send frames that violate the WebSocket protocol. Each
  * connection must be answered according to the protocol and end: ascending OKs, then at most one
  * refusal, after which it is closed with 1011. After each group of connections the tables must
- * contain exactly the committed rows: all rows of complete messages, none of refused and later
- * messages. The server must survive, answer other clients, and hold at most 64 MiB more.
+ * contain exactly the committed rows: all rows of complete messages, and none of refused or later
+ * messages. The server must survive, answer other clients, and use at most 64 MiB more.
  */
 import { once } from 'node:events';
 
@@ -37,7 +37,7 @@ const REFUSALS: ReadonlySet<number> = new Set([
   STATUS.writeError,
   STATUS.dictionaryGap,
 ]);
-/** Protocol violation, text, abrupt end, a message that is too long, and normal closes. */
+/** Protocol violation, text, abrupt end, an oversized message, and normal closes. */
 const BROKEN_CLOSES: ReadonlySet<number | null> = new Set([
   null,
   1000,
@@ -60,14 +60,14 @@ const server = await startTestServer({
   ],
 });
 const port = Number(new URL(server.url).port);
-/** Expected number of rows in each table, by message of the scripts. */
+/** Expected number of rows in each table, by script message. */
 const expected = new Map<Buffer, ReadonlyMap<string, number>>();
-/** What happened to each message; absent if the client cannot know it. */
+/** What happened to each message; absent if the client cannot know. */
 const fates = new Map<number, { readonly bytes: Buffer | null; isThere: boolean }>();
 const answers = new Map<string, number>();
 let sent = 0;
 let connections = 0;
-/** Maximum number of characters of the messages that are shown with a failure. */
+/** Maximum number of message characters shown with a failure. */
 const SHOWN = 3_000;
 const watchdog = setInterval(() => {
   const limit = (MEMORY_LIMIT_MIB + SLACK_MIB) * 2 ** 20;
@@ -116,7 +116,7 @@ function count(kind: string): void {
   answers.set(kind, (answers.get(kind) ?? 0) + 1);
 }
 
-// ---- contents of the tables ----
+// ---- table contents ----
 
 /** Sends every script unmodified. */
 async function sendAll(): Promise<void> {
@@ -170,7 +170,7 @@ async function rowsByMessage(): Promise<Map<number, Map<string, number>>> {
   return found;
 }
 
-/** Returns how many rows the server reports as committed since the previous call. */
+/** Returns how many rows the server has reported as committed since the previous call. */
 async function committedRows(): Promise<number> {
   const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
   return Number(/^tidemark_ingest_rows_total\{protocol="qwp"\} (\d+)$/m.exec(text)?.[1] ?? NaN);

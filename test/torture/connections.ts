@@ -13,7 +13,7 @@ import { exec } from './client.js';
 import { Harness, quantile, type Random, sleep } from './harness.js';
 
 const ANSWER_MS = 60_000;
-/** Average interval between the requests of a connection, in milliseconds. */
+/** Average interval between a connection's requests, in milliseconds. */
 const THINK_MS = 1_000;
 const REQUEST = 'GET /exec?query=SELECT+1 HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const HEAVY =
@@ -72,7 +72,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** Sends requests over every connection until the time is over. */
+/** Sends requests over every connection until the time is up. */
 async function query(forSeconds: number): Promise<void> {
   const end = performance.now() + forSeconds * 1000;
   const problems = await Promise.all(

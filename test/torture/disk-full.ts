@@ -1,9 +1,10 @@
 /**
  * npm run disk-full -- [--rounds N] [--seed S] [--mib N]
  *
- * Fills a small, separate file system under a working server and frees it again. Refusals must
- * state the reason, queries must continue, nothing acknowledged may be lost, and writes must work
- * again within a second without a restart. Some rounds restart the server while the disk is full.
+ * Fills a small, separate file system under a running server and frees it again. Refusals must
+ * state the reason, queries must keep working, nothing acknowledged may be lost, and writes must
+ * work again within a second without a restart. Some rounds restart the server while the disk is
+ * full.
  */
 import { closeSync, openSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -144,7 +145,7 @@ async function repeat(state: { over: boolean }, write: () => Promise<void>): Pro
   }
 }
 
-/** Runs queries all the time; they must work however full the disk is. */
+/** Runs queries continuously; they must work however full the disk is. */
 async function readOn(state: { over: boolean }): Promise<void> {
   while (!state.over) {
     for (const table of TABLES) {

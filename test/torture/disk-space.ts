@@ -5,8 +5,8 @@
  * dropped, replaced or changed in a different way. Its space must be free within 5 s, without
  * another write or a restart. Then the disk is filled until writes are refused, often to its last
  * byte. Dropping something must succeed, and writers must be able to continue within 5 s. Starts
- * and stops, clean or not, must use no space. Everything acknowledged must exist throughout, and
- * the check must find no problem.
+ * and stops, clean or not, must not use up space. Everything acknowledged must exist throughout,
+ * and the check must find no problem.
  */
 import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import { freeBytes, insideNamespace, mountDisk } from './small-disk.js';
 const SOON_MS = 5_000;
 const KIB = 1024;
 const MIB = KIB * KIB;
-/** How far manifests and log may grow between two measurements. */
+/** How much the manifests and the log may grow between two measurements. */
 const SLACK = 256 * KIB;
 const DAYS = [0, 1, 2] as const;
 /** Tables whose data is dropped, and one whose data is retained. */
@@ -207,7 +207,7 @@ async function renew(table: string): Promise<void> {
   );
 }
 
-/** Returns rows for several days, with the same number for each day. */
+/** Returns rows for several days, the same number for each day. */
 function csv(batch: number, days: readonly number[], rows: number): string {
   const lines = days.flatMap((number) =>
     Array.from({ length: rows }, (_, row) => {
@@ -293,7 +293,7 @@ async function becomes(what: string, isTrue: () => boolean): Promise<string | un
   return isTrue() ? undefined : what;
 }
 
-/** On a disk with free space: the bytes that `chosen` frees must soon be available. */
+/** With free disk space, the bytes freed by `chosen` must soon be available. */
 async function tryWay(chosen: Method, table: string): Promise<void> {
   await renew(table);
   await load(table, mib / 8);
@@ -353,7 +353,7 @@ async function insert(table: string): Promise<void> {
   sure.set(batch, { day: 2, rows });
 }
 
-/** On a full disk: `chosen` must succeed, and writers must soon be able to continue. */
+/** On a full disk, `chosen` must succeed, and writers must soon be able to continue. */
 async function freesSpace(chosen: Method, table: string): Promise<string | undefined> {
   try {
     await chosen.go(table);

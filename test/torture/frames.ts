@@ -3,7 +3,7 @@
  *
  * Sends mutated wire protocol messages, before and after the login, in any order. Each session must
  * be answered with well-formed messages and end, and errors must have an SQLSTATE. The server must
- * survive, answer other clients, and hold at most 64 MiB more.
+ * survive, answer other clients, and use at most 64 MiB more.
  */
 import { connect } from 'node:net';
 

@@ -1,4 +1,6 @@
-/** Shared by the harnesses that run the server: a seed, pass and fail counts, the closing line. */
+/**
+ * Shared by the harnesses that run the server: a seed, pass and fail counts, and the closing line.
+ */
 import { parseArgs } from 'node:util';
 
 import { internalErrorReport } from '../internal-errors.js';
@@ -60,7 +62,7 @@ export class Harness {
     this.seed = this.number('seed', Math.floor(Date.now() / 1000));
     this.random = new Random(this.seed);
     this.say(`${name}: seed ${this.seed}`);
-    // A run that is interrupted reports what it has tried so far.
+    // An interrupted run reports what it has tried so far.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.once(signal, () => {
         this.say(`interrupted by ${signal}`);
@@ -117,7 +119,7 @@ export class Harness {
     process.exit(this.failures === 0 && this.#passed > 0 ? 0 : 1);
   }
 
-  /** Ends the run with a notice, but without a failure, if the test is impossible here. */
+  /** Ends the run with a notice, but not a failure, if the test is impossible here. */
   skip(why: string): never {
     this.say(`SKIPPED: ${why}`);
     this.say('0 passed, 0 failed');

@@ -4,7 +4,7 @@
  * Aborts an import at N byte offsets, including every offset near the end of the body and at the
  * ends of its three parts. No row may be visible, and with `overwrite=true` the old table must
  * remain. Then runs imports with an error in the last row and `atomicity=abort`, and complete
- * imports, to prove that the harness detects rows.
+ * imports, to prove that the harness can detect rows.
  */
 import { readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -29,7 +29,7 @@ const lines = Array.from(
   { length: ROWS },
   (_, row) => `${new Date(Date.UTC(2024, 0, 1) + row * 60_000).toISOString()},${row},text ${row}`,
 );
-/** The rows in three parts, each with a header of its own. */
+/** The rows in three parts, each with its own header. */
 const CHUNKS = [lines.slice(0, 100), lines.slice(100, 1_200), lines.slice(1_200)].map(
   (part) => `ts,x,note\n${part.join('\n')}\n`,
 );
@@ -42,7 +42,7 @@ await badLastRow();
 await server.stop();
 harness.finish();
 
-/** Returns the bytes of a request. A chunked request has no total length to compare with. */
+/** Returns a request's bytes. A chunked request has no total length to compare with. */
 function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
   const type = 'Content-Disposition: form-data; name="data"; filename="data.csv"';
   const parts = CHUNKS.map((csv) => `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n`);
@@ -107,7 +107,7 @@ async function runCut(random: Random, worker: number, missing: number): Promise<
   const overwrite = random.next() < 0.5;
   const table = overwrite ? 'old' : `new${worker}`;
   const bytes = request(table, overwrite, random.next() < 0.5);
-  // After the closing boundary either result is valid, because everything was sent but nothing was
+  // After the closing boundary either result is valid, because everything was sent but not yet
   // answered.
   const closing = `--${BOUNDARY}--`;
   const at = bytes.lastIndexOf(closing) + closing.length - missing;

@@ -3,8 +3,8 @@
  *
  * Runs the server under mixed load (imports, inserts over HTTP and the wire protocol, late rows,
  * updates, new columns, queries), kills it after 50 to 1,500 ms, restarts it, and compares its
- * contents with the acknowledged writes. The seed determines the requests and the time of the kill.
- * How far the server has got by then depends on the machine.
+ * contents with the acknowledged writes. The seed determines the requests and when the kill
+ * happens. How far the server has got by then depends on the machine.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -152,7 +152,7 @@ async function untilDeath(state: { dying: boolean }, action: () => Promise<void>
   }
 }
 
-/** Whether the refusal comes from a server that is being stopped before it is killed. */
+/** Whether the refusal comes from a server that is stopping before it is killed. */
 const isStopping = ({ status, message }: Refused): boolean =>
   status === 503 && message.includes('the server is shutting down');
 

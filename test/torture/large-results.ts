@@ -1,8 +1,8 @@
 /**
  * npm run large-results -- [--rows N] [--most MIB] [--pause MS] [--seed S]
  *
- * One result with many rows in every format, for a client that reads at full speed and for one that
- * pauses. In both cases the server buffers little, and the complete result arrives.
+ * One large result in every format, for a client that reads at full speed and for one that pauses.
+ * In both cases the server buffers little and the complete result arrives.
  */
 import { request } from 'node:http';
 import { createGunzip } from 'node:zlib';

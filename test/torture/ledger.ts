@@ -1,6 +1,6 @@
 /**
  * Writes that were sent and acknowledged. Each row carries its client, batch, index and a checksum
- * over them; a batch is one transaction. After any restart acknowledged batches must exist
+ * over them; a batch is one transaction. After any restart, acknowledged batches must exist
  * completely and exactly once; other batches must exist completely or not at all.
  */
 import { crc32 } from 'node:zlib';
@@ -91,7 +91,7 @@ export class Ledger {
     }
   }
 
-  /** Returns a random acknowledged batch of a client, for an update. */
+  /** Returns one of a client's acknowledged batches at random, for an update. */
   some(table: string, client: number, random: Random): Batch | undefined {
     const mine = [...this.#batches.values()].filter(
       (batch) => batch.acknowledged && batch.table === table && batch.client === client,

@@ -5,7 +5,7 @@
  * process must survive, every answer must be correct or an error, and other tables must continue.
  * An overwrite after the checksum was compared is not a disk fault and is not tested. If a file is
  * truncated within a page, a query that reads the page at that time sees zeros, which has the same
- * effect. Therefore files are truncated within a page only between queries.
+ * effect. Files are therefore truncated within a page only between queries.
  */
 import {
   closeSync,

@@ -12,7 +12,7 @@ import { Harness, quantile, sleep } from './harness.js';
 import { residentBytes, spilledFiles } from './process.js';
 
 const MIB = 1024 * 1024;
-/** How far the memory of the process may exceed the pool. */
+/** How far the process's memory may exceed the pool. */
 const SLACK_BYTES = 256 * MIB;
 const BACK_MS = 10_000;
 const QUERY_MS = 600_000;
@@ -84,7 +84,7 @@ function casesOf(table: string, count: number): Case[] {
   ];
 }
 
-/** Returns the total length of all names with separating commas. */
+/** Returns the total length of all names, including separating commas. */
 function lengthOfNames(count: number): number {
   let digits = 0;
   for (let low = 1, width = 1; low <= count; low *= 10, width += 1) {
@@ -181,7 +181,7 @@ function judgeLatency(): void {
 }
 
 /**
- * The number of rows that wait for compaction is limited: writers are throttled or refused, and no
+ * The number of rows waiting for compaction is limited: writers are throttled or refused, and no
  * row is lost.
  */
 async function judgeWrites(): Promise<void> {

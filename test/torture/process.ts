@@ -1,4 +1,4 @@
-/** Process statistics of a server from the operating system. */
+/** Process statistics for a server, from the operating system. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

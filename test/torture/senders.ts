@@ -2,11 +2,11 @@
  * npm run senders -- [--minutes N] [--clients N] [--kills N] [--limit MIB] [--seed S]
  *
  * Concurrent senders of lines over HTTP, lines over TCP and the columnar protocol; one connection
- * in ten is aborted. During the first two fifths of the time the server is repeatedly killed and
- * restarted on the same files; then one process runs to the end. Acknowledged data must exist
- * completely. An unacknowledged batch must exist completely or not at all; of the lines sent over a
- * TCP connection, a prefix must exist. Nothing else may exist. Memory, which is printed every
- * minute, must not grow.
+ * in ten is aborted. For the first two fifths of the time, the server is repeatedly killed and
+ * restarted on the same files; after that, one process runs to the end. Acknowledged data must
+ * exist completely. An unacknowledged batch must exist completely or not at all; of the lines sent
+ * over a TCP connection, a prefix must exist. Nothing else may exist. Memory, which is printed
+ * every minute, must not grow.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -99,7 +99,7 @@ async function killAndStart(): Promise<void> {
   count('kills');
 }
 
-/** Sends until the run is over. Connections may end because of kills, aborts, or defects. */
+/** Sends until the run is over. Connections may end because of kills, aborts or defects. */
 async function client(send: (random: Random) => Promise<void>, random: Random): Promise<void> {
   while (!state.isOver && harness.failures < MAX_FAILURES) {
     const before = server;
@@ -149,7 +149,7 @@ async function overHttp(random: Random): Promise<void> {
   await sleep(random.between(0, MAX_PAUSE_MS));
 }
 
-/** Sends the lines of a connection. The server acknowledges their commit by closing its side. */
+/** Sends a connection's lines. The server acknowledges their commit by closing its side. */
 async function overTcp(random: Random): Promise<void> {
   const before = server;
   const sender: Sender = await open(before);

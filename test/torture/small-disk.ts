@@ -1,4 +1,4 @@
-/** A small file system for a harness, in a mount namespace of its own. */
+/** A small file system for a harness, in its own mount namespace. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { join } from 'node:path';
 const DISK_VARIABLE = 'TIDEMARK_TORTURE_DISK';
 
 /**
- * Restarts this program in a namespace where it may mount, and exits with that program's exit code.
- * Inside the namespace it returns the folder at which to mount.
+ * Restarts this program in a namespace where it is allowed to mount, and exits with that program's
+ * exit code. Inside the namespace, returns the mount point.
  */
 export async function insideNamespace(): Promise<string> {
   const mounted = process.env[DISK_VARIABLE];
@@ -34,7 +34,7 @@ export async function insideNamespace(): Promise<string> {
   process.exit(code);
 }
 
-/** Mounts a file system of `mib` MiB at `folder`; returns whether this succeeded. */
+/** Mounts a file system of `mib` MiB at `folder`; returns whether that succeeded. */
 export async function mountDisk(folder: string, mib: number): Promise<boolean> {
   const mount = spawn('mount', ['-t', 'tmpfs', '-o', `size=${mib}m`, 'tmpfs', folder]);
   return (await once(mount, 'exit'))[0] === 0;

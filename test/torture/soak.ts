@@ -34,7 +34,7 @@ const TIMEOUT_MS = 3_000;
  * longer are counted.
  */
 const WAIT_MS = 60_000;
-/** Time in milliseconds after the last statement within which every client must be answered. */
+/** Milliseconds after the last statement within which every client must be answered. */
 const LAST_ANSWERS_MS = 2 * WAIT_MS;
 const DISK_SPACE_MS = 5_000;
 /** MiB for the log, manifest and symbols of an empty root; the reserve file is not counted. */
@@ -82,7 +82,7 @@ await rm(root, { recursive: true, force: true });
 harness.finish();
 
 /**
- * Fails the run if clients are still waiting, which means that their statements cannot be
+ * Fails the run if clients are still waiting, because that means their statements cannot be
  * cancelled.
  */
 function tooLong(): never {
@@ -165,7 +165,7 @@ async function readRows(_: number, random: Random): Promise<void> {
   }
 }
 
-/** Creates, fills, changes and removes a table, in each possible way. */
+/** Creates, fills, changes and removes a table in every possible way. */
 async function renew(table: string, random: Random): Promise<void> {
   await exec(server, `DROP TABLE IF EXISTS ${table}`);
   await exec(

@@ -1,5 +1,5 @@
 /**
- * One stop under load: clients of both protocols are active when SIGTERM arrives. Each gets its
+ * One shutdown under load. Clients of both protocols are active when SIGTERM arrives. Each gets its
  * response, or its response ends with an error in its protocol. The process exits in time with code
  * 0 and leaves no temporary files.
  */
@@ -22,7 +22,7 @@ import { pgClient } from '../pg-client.js';
 const STREAMS = 3;
 const STOP_MS = 4_000;
 
-/** A query whose filter no row passes, and which takes longer than any stop. */
+/** A query whose filter rejects every row, and which takes longer than any shutdown. */
 const HEAVY =
   'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b ' +
   'WHERE a.x * b.x % 7 = 9';
@@ -53,7 +53,7 @@ interface HttpEnd {
   readonly complete: boolean;
 }
 
-/** Reads a response to its end; of a long response only the last characters are stored. */
+/** Reads a response to its end; only the last characters of a long response are stored. */
 function sendHttp(
   server: TestServer,
   path: string,
@@ -157,7 +157,7 @@ const importOverHttp: Client = async (server, stopped) => {
   requireRefusal(end);
 };
 
-/** Sends queries that are short enough to complete before a stop cancels running statements. */
+/** Sends queries short enough to complete before a shutdown cancels running statements. */
 const shortOverHttp: Client = async (server) => {
   for (;;) {
     const query = 'SELECT sum(sqrt(x)) FROM long_sequence(20000000)';

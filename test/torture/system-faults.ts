@@ -1,7 +1,7 @@
 /**
  * npm run system-faults -- [--runs N] [--seed S]
  *
- * The real server under `strace -e inject`: the k-th call of some kind by a thread fails. The seed
+ * Runs the real server under `strace -e inject`: a thread's k-th call of some kind fails. The seed
  * chooses the call, k and the error. Two thirds of the runs work on a new root until the call is
  * reached; the others start on the files of a killed server and close it again. Reads must
  * continue, no signal may end the process, and after a restart without the tracer everything
@@ -24,15 +24,15 @@ const MODES = ['sync', 'async', 'nosync'];
 interface Call {
   readonly names: string;
   /**
-   * Maximum k during work. The tracer counts per thread, and a working thread makes this many
-   * calls.
+   * Maximum k while the server is working. The tracer counts per thread, and a working thread makes
+   * this many calls.
    */
   readonly atWork: number;
-  /** Maximum k from a start after a kill to the end of the process. */
+  /** Maximum k from a start after a kill until the process ends. */
   readonly restarting: number;
 }
 
-/** Calls that the engine makes, and that Node rarely makes once it has started. */
+/** Calls that the engine makes, and that Node rarely makes after startup. */
 const CALLS: readonly Call[] = [
   { names: 'pwrite64', atWork: 30, restarting: 8 },
   { names: 'fdatasync', atWork: 12, restarting: 4 },
@@ -42,7 +42,7 @@ const CALLS: readonly Call[] = [
   { names: 'unlink,unlinkat', atWork: 12, restarting: 4 },
   { names: 'link,linkat', atWork: 10, restarting: 0 },
 ];
-/** After this many rounds of load a call counts as not reached. */
+/** After this many rounds of load, a call counts as not reached. */
 const MAX_ROUNDS = 40;
 
 /** The failure of one run. */
@@ -157,7 +157,7 @@ async function end(server: TestServer): Promise<string | undefined> {
 }
 
 /**
- * Works until the call has been reached, and then once more. After that a reader must see
+ * Works until the call has been reached, and then once more. After that, a reader must see
  * everything acknowledged.
  */
 async function work(

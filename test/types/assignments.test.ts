@@ -1,6 +1,6 @@
 /**
- * INSERT, UPDATE and COPY of a Parquet file convert a value in the same way, or all of them refuse
- * it.
+ * INSERT, UPDATE and COPY of a Parquet file either all convert a value in the same way or all
+ * refuse it.
  */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ type Way = (target: string, source: string) => Promise<string | undefined>;
 const refusalOf = async (statement: string): Promise<string | undefined> =>
   (await exec(server, statement)).error;
 
-/** Ways to copy the single row of a table into another table. Each returns the refusal, if any. */
+/** Ways to copy a table's single row into another table. Each returns the refusal, if any. */
 const WAYS: Readonly<Record<string, Way>> = {
   INSERT: (target, source) => refusalOf(`INSERT INTO ${target}(v) SELECT v FROM ${source}`),
   UPDATE: async (target, source) => {
@@ -76,7 +76,7 @@ const isTime = (type: string): boolean => is(type, 'DATE', 'TIMESTAMP', 'TIMESTA
 /** Whether this way refuses a conversion that other ways accept. */
 function refuses(way: string, from: string, to: string): boolean {
   const isShown = isInteger(from) || isFloating(from) || isTime(from);
-  // As in QuestDB, a statement does not store a number as a string, but cells from files are
+  // As in QuestDB, a statement does not store a number as a string, but cells read from files are
   // converted.
   const isCell = (isShown && isText(to)) || (isInteger(from) && to === 'IPV4');
   // UPDATE does not truncate numbers.

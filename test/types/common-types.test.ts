@@ -1,5 +1,5 @@
 /**
- * Values of every pair of types in expressions with a common type: `=`, IN, BETWEEN, CASE,
+ * Values of every pair of types, in expressions that have a common type: `=`, IN, BETWEEN, CASE,
  * coalesce, nullif, greatest and least. Equivalent expressions must give the same result, and none
  * may cause an internal error.
  */
@@ -8,7 +8,7 @@ import test from 'ava';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, run } from '../scenario/statements.js';
 
-/** Values of each type, including strings that are numbers or times, and other strings. */
+/** Values of each type, including strings that represent numbers or times, and other strings. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   BOOLEAN: ['true', 'false'],
   BYTE: ['1'],

@@ -1,14 +1,14 @@
 /**
- * Equal values form a single key wherever values are keys, for example the two zeros of DOUBLE,
- * FLOAT and DOUBLE[]. Each statement gives the same answer on columns with both zeros as on columns
- * with only one of them.
+ * Equal values form a single key wherever values are used as keys. Examples are the two zeros of
+ * DOUBLE, FLOAT and DOUBLE[]. Each statement gives the same answer on columns with both zeros as on
+ * columns with only one of them.
  */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec } from '../torture/client.js';
 
-/** A column's values by row: once with both zeros, and once with only one of them. */
+/** A column's values by row, once with both zeros and once with only one of them. */
 const COLUMNS: Readonly<Record<string, readonly [type: string, mixed: string, plain: string]>> = {
   DOUBLE: ['d', 'CASE x % 4 WHEN 0 THEN 0.0 WHEN 2 THEN -0.0 ELSE x % 4 END', ''],
   FLOAT: ['f', 'CASE x % 4 WHEN 0 THEN 0.0 WHEN 2 THEN -0.0 ELSE x % 4 END::float', ''],

@@ -15,15 +15,15 @@ interface TypeCase {
   readonly type: string;
   /** Two SQL values. */
   readonly values: readonly [string, string];
-  /** The values as they appear in the JSON of `/exec`. */
+  /** The values as shown in the JSON from `/exec`. */
   readonly json: readonly [unknown, unknown];
   /** Null as it appears in the JSON of `/exec`. */
   readonly missing: unknown;
   /** The first value in the text format of the PostgreSQL protocol. */
   readonly pg: string;
-  /** Whether the type has no equality. */
+  /** Whether the type lacks equality. */
   readonly noEquality?: boolean;
-  /** Whether `/imp` does not accept the column. */
+  /** Whether `/imp` rejects the column. */
   readonly noImport?: boolean;
 }
 

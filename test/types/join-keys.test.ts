@@ -1,6 +1,6 @@
 /**
- * `a.x = b.y` is executed as a join by keys in WHERE as well as in ON, and also between a sub-query
- * and its outer rows, for any two types. No pairs of rows are compared, and the answers are the
+ * `a.x = b.y` is executed as a join on keys in WHERE as well as in ON, and between a sub-query and
+ * its outer rows, for any two types. Rows are not compared pair by pair, and the answers are the
  * same as with ON.
  */
 import test from 'ava';
@@ -8,7 +8,7 @@ import test from 'ava';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec } from '../torture/client.js';
 
-/** Values of a type for x = 1 to 4. */
+/** A type's values for x = 1 to 4. */
 const VALUES: Readonly<Record<string, string>> = {
   BOOLEAN: 'x % 2 = 0',
   BYTE: 'x::byte',
@@ -56,7 +56,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Returns the rows of a query; nothing if it is refused. */
+/** Returns a query's rows, or nothing if the query is refused. */
 async function answer(query: string): Promise<readonly (readonly unknown[])[] | undefined> {
   const { dataset } = await exec(server, query).catch(() => ({ dataset: undefined }));
   return dataset;
@@ -113,7 +113,7 @@ test('join keys are compared exactly, in WHERE as in ON', async (t) => {
   t.deepEqual(await counts('d'), [0, 0, 0, 0, 0, 0]);
   t.deepEqual(await counts('z'), [1, 1, 1, 1, 1, 1]);
   t.deepEqual(await counts('n'), [1, 1, 1, 1, 1, 1]);
-  // Comparisons within one source, or with a constant, have a tolerance.
+  // Comparisons within one source or with a constant have a tolerance.
   t.deepEqual(await answer('SELECT count() FROM a WHERE d = 0.3'), [[1]]);
   t.deepEqual(await answer('SELECT count() FROM (SELECT d, 0.3 e FROM a) WHERE d = e'), [[1]]);
 });

@@ -1,6 +1,6 @@
 /**
  * Parquet partitions give the same answers as native ones, before and after late rows, updates, a
- * restart, and the conversion back to native.
+ * restart, and conversion back to native.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

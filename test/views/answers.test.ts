@@ -1,6 +1,6 @@
 /**
- * Queries answered from materialized views, compared with the same rows in a table without views.
- * The histories are random; SEED=n repeats one.
+ * Queries answered from materialized views, compared with the same queries on a table without
+ * views. The histories are random; SEED=n repeats one.
  */
 import test from 'ava';
 
@@ -75,7 +75,7 @@ test('a view returns the same results as its base table after any change', async
       };
       return `INSERT INTO TABLE_ VALUES ${Array.from({ length: count }, row).join(', ')}`;
     };
-    // Many rows per minute, because reading the view pays off only then.
+    // Many rows per minute, because only then is reading the view worthwhile.
     await both(`INSERT INTO TABLE_ SELECT
       dateadd('s', (x * 7919 % 432000)::int / 600 * 600 + (x % 50)::int, '2024-01-01'::timestamp),
       case when x % 4 = 0 then 'a' when x % 4 = 1 then 'b' else 'c' end,

@@ -1,4 +1,4 @@
-/** What users learn about other users' views, or about views that they may not read. */
+/** What users learn about other users' views, or about views they may not read. */
 import test from 'ava';
 
 import { ADMIN, exec, rows, run, startAccessServer } from '../access/harness.js';
@@ -148,8 +148,8 @@ test.serial('EXPLAIN does not name views that the user may not see', async (t) =
     t.is((await exec(server, ANN, `EXPLAIN ANALYZE ${query}`)).error, undefined);
     t.notRegex(await plan(ANN, query), /seen|other/);
   }
-  // A result cached for a user who may see the view is not returned to a user who may not, nor the
-  // reverse.
+  // A result cached for a user who may see the view is not returned to a user who may not, or vice
+  // versa.
   const [mine, theirs] = [await rows(server, ANN, ANSWERED), await rows(server, ADMIN, ANSWERED)];
   t.deepEqual(mine, theirs);
   t.notRegex(await plan(ANN, ANSWERED), /seen/);

@@ -1,6 +1,4 @@
-/**
- * Views whose queries fail at run time: the state that is listed for them, and how they recover.
- */
+/** Views whose queries fail at run time: the state listed for them, and how they recover. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -109,7 +107,7 @@ test('a refresh that exceeds its memory limit is reported', async (t) => {
     /^refresh failed and will be retried: out of mem/,
   );
   t.deepEqual(await rows(server, 'SELECT n FROM kinds'), [[1]]);
-  // Deletes in steps, because row positions take memory as well.
+  // Deletes in steps, because row positions take up memory as well.
   for (const maximum of [2_000_000, 1_000_000, 1_000]) {
     await run(server, `DELETE FROM t WHERE v > ${maximum}`);
   }

@@ -1,6 +1,6 @@
 /**
- * Random histories of a base table: after any changes, each view must equal its query.
- * `HISTORIES=100000 npx ava build/test/views/histories.test.js` runs 100,000 histories.
+ * Random histories of a base table: after any changes, each view must match the result of its
+ * query. `HISTORIES=100000 npx ava build/test/views/histories.test.js` runs 100,000 histories.
  */
 import test from 'ava';
 

@@ -1,5 +1,5 @@
 /**
- * Random histories of base tables with views. A failure names the seed and number of its history.
+ * Random histories of base tables with views. A failure names its history's seed and number.
  * `SEED=s FIRST=n HISTORIES=1` replays that history, together with the histories that share its
  * database.
  */
@@ -21,7 +21,7 @@ export interface History {
   readonly done: string[];
 }
 
-/** A kind of view, and the changes that its base may undergo. */
+/** A kind of view, and the changes that may be made to its base. */
 export interface Kind<H extends History> {
   /** Number of histories of this kind in the suite. */
   readonly histories: number;
@@ -36,13 +36,13 @@ export interface Kind<H extends History> {
   end?(t: ExecutionContext, at: Environment, random: Random, history: H): Promise<void>;
 }
 
-/** The database of a history, and the states of all views in it. */
+/** A history's database, and the states of all views in it. */
 export interface Environment {
   readonly runner: Runner;
   readonly states: (query: string) => Promise<readonly (readonly unknown[])[]>;
 }
 
-/** Number of histories that share a database and whose steps are interleaved. */
+/** Number of histories that share a database, with their steps interleaved. */
 const CONCURRENT_HISTORIES = 16;
 /** Number of databases that run concurrently. */
 const AT_ONCE = 4;
@@ -54,8 +54,8 @@ export function pick<T>(random: Random, from: readonly T[]): T {
 }
 
 /**
- * Identical requests within a short time share one answer, which is computed after all of them
- * arrived.
+ * Identical requests made within a short time share one answer, which is computed after all of them
+ * have arrived.
  */
 function environment(runner: Runner): Environment {
   const coming = new Map<string, Promise<readonly (readonly unknown[])[]>>();
@@ -98,7 +98,7 @@ export async function sorted(runner: Runner, query: string): Promise<readonly st
   return (await runner.rows(query)).map((row) => JSON.stringify(row)).sort();
 }
 
-/** Compares each view with its query. */
+/** Compares each view with the result of its query. */
 export async function equal(t: ExecutionContext, at: Environment, history: History): Promise<void> {
   for (const [view, query] of history.views) {
     const what = `${view} after ${history.done.join('; ')}`;

@@ -109,7 +109,7 @@ async function begin(runner: Runner, random: Random, number: number): Promise<Li
   return history;
 }
 
-/** Returns changes to a base that do not invalidate its views permanently. */
+/** Returns changes to a base that do not permanently invalidate its views. */
 function statements(random: Random, history: LiveHistory): readonly string[] {
   const { base } = history;
   const into = `INSERT INTO ${base} (ts, s, x, k)`;

@@ -80,7 +80,7 @@ test('anchored windows restart at their anchor in views and queries', async (t) 
       ["DAILY '02:30' 'Europe/Paris'", [1, 2, 4, 12, 16, 32]],
       ["DAILY '00:00'", [1, 2, 6, 8, 24, 32]],
       ["EXPRESSION timestamp_floor('1d', ts)", [1, 2, 6, 8, 24, 32]],
-      // The value occurs again, and starts a new period.
+      // The value comes up again and starts a new period.
       ['EXPRESSION n', [1, 3, 4, 12, 16, 32]],
     ];
     for (const [index, [anchor, expected]] of cases.entries()) {
@@ -365,8 +365,8 @@ test('late rows are applied from the nearest earlier state', async (t) => {
 });
 
 /**
- * Cases in which rows that the views filter out come after the rows that they show. Each case lists
- * its statements step by step.
+ * Cases in which rows that the views filter out come after rows that they show. Each case lists its
+ * statements step by step.
  */
 const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
   ['deleted', ['DELETE FROM t WHERE x = 0', "INSERT INTO t VALUES ('2026-03-02T11', 'a', 5.0, 5)"]],

@@ -38,7 +38,7 @@ const AGGREGATES = [
   'count_distinct(k) x, count() n, max(x) high',
 ] as const;
 
-/** Returns a timestamp within days around a clock change, or occasionally far away. */
+/** Returns a timestamp within a few days of a clock change, or occasionally far away. */
 function timestamp(random: Random): string {
   const day = random(12) === 0 ? random(4000) : 3948 + random(5);
   const at = Date.UTC(2014, 0, 1) + day * 86_400_000 + random(86_400) * 1000;

@@ -377,7 +377,7 @@ test('a query that fails at run time is retried, and other views continue', asyn
 const DEFERRED = 'REFRESH IMMEDIATE DEFERRED';
 const SUMS = 'AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1d)';
 /**
- * Statements that create a view whose base already has rows, and which waits for the next commit.
+ * Statements that create a view whose base already has rows; the view waits for the next commit.
  */
 const WAITING: Readonly<Record<string, readonly string[]>> = {
   'over a new base': [TABLE, ROWS, `CREATE MATERIALIZED VIEW v ${DEFERRED} ${SUMS}`],

@@ -1,4 +1,6 @@
-/** Materialized views of rows: plain rows, the latest row of each key, rows that do not expire. */
+/**
+ * Materialized views of rows: plain rows, the latest row of each key, and rows that do not expire.
+ */
 import test from 'ava';
 
 import { restart, rows, run, withServer } from '../scenario/statements.js';

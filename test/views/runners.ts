@@ -31,7 +31,7 @@ const MAX_ATTEMPTS = 10;
 const MEMORY = '/dev/shm';
 const MIN_MEMORY_BYTES = 2 ** 30;
 
-/** An in-process database, which can be closed and reopened. Queries stay prepared. */
+/** An in-process database that can be closed and reopened. Queries stay prepared. */
 export class DatabaseRunner implements Runner {
   readonly #root: string;
   #database: Database;
@@ -66,7 +66,7 @@ export class DatabaseRunner implements Runner {
         await prepared.execute([], { rows: { format: 'json' } });
         return;
       } catch (failure) {
-        // A session also retries statements that conflict with another commit.
+        // Sessions also retry statements that conflict with another commit.
         const isMet = failure instanceof DatabaseError && failure.code === 'Replan';
         if (!isMet || attempt === MAX_ATTEMPTS) {
           throw failure;
@@ -120,7 +120,7 @@ function open(root: string): Promise<Database> {
 }
 
 /**
- * Returns a folder in memory if there is space, because on a disk checkpoints would have to wait.
+ * Returns a folder in memory if there is space, because checkpoints on a disk would have to wait.
  */
 async function quickFolder(): Promise<string> {
   const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));

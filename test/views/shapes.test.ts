@@ -53,7 +53,7 @@ async function job(server: TestServer, view: string): Promise<Job> {
   };
 }
 
-/** Compares sums over a view with sums over its query. */
+/** Compares sums over a view with sums over the result of its query. */
 async function same(server: TestServer, view: string, query: string): Promise<[unknown, unknown]> {
   const sums = 'count(), sum(n), min(ts), max(ts), sum(x)';
   return [
@@ -308,8 +308,8 @@ test('each of 300 views refreshes once per commit; idle views cost nothing', asy
     await settled();
   }
   t.is((await runs()) - before, 3 * count, 'one refresh per view and commit');
-  // Of 900 refreshes, only a few read the base: the refreshes after the commit, the refreshes when
-  // the last view releases the base, and the refreshes that had already started.
+  // Only a few of the 900 refreshes read the base: those after the commit, those when the last view
+  // releases the base, and those that had already started.
   const read = (await reads()) - readBefore;
   t.true(read >= 3 && read <= 20, `${read} reads`);
   t.deepEqual(
@@ -342,7 +342,7 @@ test('each of 300 views refreshes once per commit; idle views cost nothing', asy
   await writer;
   await settled();
 
-  // A failing view that waits must not cause the others to be polled constantly.
+  // A failing view that is waiting must not cause the others to be polled constantly.
   await run(
     server,
     'CREATE MATERIALIZED VIEW fails AS (SELECT ts, max(s::decimal(9,2)) x FROM bad SAMPLE BY 1h)',

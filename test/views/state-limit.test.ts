@@ -1,6 +1,6 @@
 /**
  * A configuration key limits the state that views retain between refreshes. Views are correct even
- * without any state.
+ * with no state at all.
  */
 import test from 'ava';
 

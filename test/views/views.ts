@@ -1,4 +1,4 @@
-/** Waiting for materialized views, and comparing them with their queries. */
+/** Helpers that wait for materialized views and compare them with the results of their queries. */
 import { type Answer, exec, rows } from '../scenario/statements.js';
 import type { TestServer } from '../golden/server.js';
 import { until } from '../until.js';
@@ -28,7 +28,7 @@ export async function live(server: TestServer, ...views: readonly string[]): Pro
   }
 }
 
-/** Waits until a live view has a status; returns the reason if it is invalid. */
+/** Waits until a live view has the given status; returns the reason if it is invalid. */
 export async function status(server: TestServer, view: string, expected: string): Promise<unknown> {
   let reason: unknown = null;
   await until(async () => {

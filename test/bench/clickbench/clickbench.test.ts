@@ -1,4 +1,6 @@
-/** ClickBench's 43 queries over generated rows; the answers are compared with plain loops. */
+/**
+ * ClickBench's 43 queries over generated rows. The answers are compared with those of plain loops.
+ */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../../golden/server.js';
@@ -38,7 +40,7 @@ function page(rows: readonly string[][], { text }: Query): string[][] {
     : rows.slice(Number(first), Number(last));
 }
 
-/** Returns the rows that are missing in `others`, counting duplicates. */
+/** Returns the rows that are missing from `others`, counting duplicates. */
 function unknownRows(rows: readonly string[][], others: readonly string[][]): string[] {
   const left = new Map<string, number>();
   for (const name of others.map((row) => row.join('\0'))) {

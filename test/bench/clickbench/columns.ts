@@ -10,10 +10,10 @@ import { hash64, latinWord, phrase, randomNumbers, scramble } from './random.js'
 type Type =
   'BYTE' | 'CHAR' | 'INT' | 'IPv4' | 'LONG' | 'SHORT' | 'SYMBOL' | 'TIMESTAMP' | 'VARCHAR';
 
-/** A cell: a TIMESTAMP in seconds since 1970; the empty string is null. */
+/** A cell. TIMESTAMP values are in seconds since 1970; the empty string is null. */
 export type Value = number | string | bigint;
 
-/** Constants of the queries. */
+/** Query constants. */
 export const NAMED = {
   counter: 62,
   userId: 435_090_932_899_640_449n,
@@ -51,7 +51,7 @@ class Row {
     this.phone = scramble(this.user) % 18 === 0 ? 1 + this.skewed(166, 2) : 0;
   }
 
-  /** Returns a random integer below `count`; a greater power makes low values more frequent. */
+  /** Returns a random integer below `count`; a higher power makes low values more frequent. */
   skewed(count: number, power: number): number {
     return Math.floor(Math.max(1, count) * this.random() ** power);
   }

@@ -12,13 +12,13 @@ export interface Query {
   readonly id: string;
   readonly text: string;
   readonly duckdb: string;
-  /** Columns of the answer by which ORDER BY sorts; rows with equal values may be in any order. */
+  /** Answer columns that ORDER BY sorts on; rows with equal values may be in any order. */
   readonly order: readonly number[];
 }
 
 interface Written {
   readonly text: string;
-  /** Given only if DuckDB's text cannot be derived from `text`. */
+  /** Set only if the DuckDB query cannot be derived from `text`. */
   readonly duckdb?: string;
   readonly order?: readonly number[];
   /** OFFSET in the original; the LIMIT is ten rows. */

@@ -1,6 +1,6 @@
 /**
  * Runs the scripts of PostgreSQL's regression tests on a Tidemark server and on a PostgreSQL
- * server, and compares the results. On both, each script has tables of its own, created by
+ * server, and compares the results. On both, each script has its own tables, created by
  * test_setup.sql.
  */
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * Parses the scripts of PostgreSQL's regression tests: statements, COPY data, and the psql commands
- * that affect them. The expected results come from a PostgreSQL that runs the same script.
+ * that affect them. The expected results come from a PostgreSQL server that runs the same script.
  */
 import { existsSync, readFileSync } from 'node:fs';
 

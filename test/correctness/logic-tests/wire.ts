@@ -11,7 +11,7 @@ import { startTestServer, type TestServer } from '../../golden/server.js';
 import { noteInternalError } from '../../internal-errors.js';
 import type { WireCell } from './values.js';
 
-/** Statement timeout on the server in milliseconds. */
+/** Server-side statement timeout in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 /** Additional time for a response, in milliseconds, before the server counts as unresponsive. */
 const GRACE_MS = 60_000;
@@ -81,13 +81,13 @@ class CopyIn {
   }
 }
 
-/** The connections of one database, by their names in a test file. */
+/** Connections to one database, by their names in a test file. */
 export class Connections {
   readonly #url: () => string;
   readonly #clients = new Map<string, pg.Client>();
   readonly #processOutput: (() => string) | undefined;
 
-  /** `processOutput` returns the server's log of an internal error. */
+  /** `processOutput` returns the server output to quote with an internal error. */
   constructor(url: () => string, processOutput?: () => string) {
     this.#url = url;
     this.#processOutput = processOutput;

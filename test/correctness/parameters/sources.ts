@@ -98,8 +98,8 @@ async function functions(): Promise<Swept[]> {
 }
 
 /**
- * Returns the SQL examples on the pages of `docs`. The earlier changes on the page are the setup of
- * an example.
+ * Returns the SQL examples on the pages of `docs`. The changes that precede an example on its page
+ * are its setup.
  */
 function pages(): Swept[] {
   const folder = new URL('docs/', ROOT);
@@ -108,7 +108,7 @@ function pages(): Swept[] {
     const page = readFileSync(new URL(name, folder), 'utf8');
     const blocks = [...page.matchAll(/^```sql\n([^]*?)^```/gm)];
     const statements = blocks.flatMap(([, block = '']) => split(block));
-    // Views follow their base automatically, so their results may still change a moment later.
+    // Views follow their base automatically, so their results may change a moment later.
     const views = statements.flatMap((sql) => {
       const [, view] = /^CREATE (?:LIVE |MATERIALIZED )VIEW (\w+)/.exec(sql) ?? [];
       return view === undefined ? [] : [new RegExp(`\\b${view}\\b`)];

@@ -88,7 +88,7 @@ export async function answerOf(query: Query, table: string, text: string): Promi
   if (body.error !== undefined) {
     return { refused: body.error };
   }
-  // A scan that is known to be empty is not in the plan.
+  // A scan known to be empty is missing from the plan.
   const [clock, intervals = []] = scansOf(body);
   const now = clock?.[0]?.[0];
   if (now === undefined) {
@@ -97,7 +97,7 @@ export async function answerOf(query: Query, table: string, text: string): Promi
   return { intervals: merged(intervals).slice(0, SHOWN), now };
 }
 
-/** Whether two answers mean the same, each relative to its own time. */
+/** Whether two answers mean the same thing, each relative to its own time. */
 export function agree(one: TickAnswer, other: TickAnswer): boolean {
   if ('refused' in one || 'refused' in other) {
     return 'refused' in one && 'refused' in other;

@@ -21,7 +21,7 @@ const ZONES = [
   'PDT',
 ];
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun', 'Monday', 'friday', 'SUNDAY'];
-/** Days next to a clock change, the end of February, or the end of the year. */
+/** Days near a clock change, the end of February, or the end of the year. */
 const EDGES = [
   '2024-02-28',
   '2024-02-29',

@@ -1,5 +1,5 @@
 /**
- * Compares interval expressions with QuestDB: which are accepted, and which intervals they give.
+ * Compares interval expressions with QuestDB: which are accepted, and which intervals they denote.
  *
  *     npm run tick-differential -- --peer HTTP_PORT --expressions N --seed S
  *
@@ -20,7 +20,7 @@ const TABLES = [
   'CREATE TABLE ticks_ns (ts TIMESTAMP_NS, v INT) TIMESTAMP(ts) PARTITION BY YEAR',
 ];
 
-/** An answer with at least this many values counts as long. */
+/** An answer with at least this many values is considered long. */
 const LONG = 40;
 
 const harness = new Harness('tick-differential', ['peer', 'expressions', 'record', 'shown']);

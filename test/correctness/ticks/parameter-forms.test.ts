@@ -1,8 +1,8 @@
 /**
  * Every entry point selects the same rows for an interval string. The string is a literal or a
- * parameter, which is untyped or has a string type, in text and in binary format. It is compared
- * with both timestamp types, and with the designated timestamp or another column. The expected
- * intervals were recorded from QuestDB (`npm run tick-differential`).
+ * parameter, either untyped or of a string type, in text and in binary format. It is compared with
+ * both timestamp types, and with the designated timestamp or another column. The expected intervals
+ * were recorded from QuestDB (`npm run tick-differential`).
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -28,7 +28,7 @@ const meaningOf = ({ peer, ours, why }: Recorded): Flat =>
 
 const isShort = (line: Recorded): boolean => (meaningOf(line)?.length ?? 0) < 2 * SHOWN;
 
-/** Whether a string has digits below a microsecond, or denotes an interval of one tick. */
+/** Whether a string has sub-microsecond digits, or denotes an interval of one tick. */
 const isFine = (text: string): boolean => /\d+n|\.\d{7}|[Z +]|-\d\d:?\d\d$/.test(text);
 
 /**

@@ -23,7 +23,7 @@ export interface Recorded {
   readonly text: string;
   /** QuestDB's answer. */
   readonly peer: Flat;
-  /** Tidemark's answer and the name of the reason, if it differs intentionally. */
+  /** Tidemark's answer and the name of the reason, if the difference is intentional. */
   readonly ours?: Flat;
   readonly why?: string;
   /** The time of recording, if the string depends on it. */

@@ -1,6 +1,6 @@
 /**
- * All functions that take a time zone accept the same names with the same offsets as QuestDB
- * (`zones.json`: minutes in January and July 2025, or null), except for deliberate differences.
+ * All functions that take a time zone accept the same names, with the same offsets, as QuestDB
+ * (`zones.json`: minutes in January and July 2025, or null), apart from intentional differences.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -140,7 +140,7 @@ async function cellsOf(server: TestServer, noon: string, zone: string): Promise<
   const expressions = EXPRESSIONS.map(({ sql }) => sql(quoted(noon), quoted(zone)));
   const statements = STATEMENTS.map(({ sql }) => sql(quoted(noon), quoted(zone)));
   const all = await query(server, `SELECT ${expressions.join(', ')}`);
-  // If one expression is refused, each is run separately.
+  // If one expression is refused, the expressions are run separately.
   const alone = all === null ? expressions.map((sql) => `SELECT ${sql}`) : [];
   const found: (string | null)[] = [...(all ?? [])];
   for (const sql of [...alone, ...statements]) {
@@ -165,7 +165,7 @@ async function start(): Promise<TestServer> {
   return server;
 }
 
-/** Compares whole minutes. Some historical offsets had seconds, but no current offset has. */
+/** Compares whole minutes. Some historical offsets had seconds, but no current offset does. */
 function same(use: ZoneUse, found: number, minutes: number): boolean {
   const expected = use.minutes === ofMidnight ? ((minutes % DAY) + DAY) % DAY : minutes;
   return found === expected;

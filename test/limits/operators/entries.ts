@@ -1,7 +1,7 @@
 /**
  * Statements for every operator that a plan may contain, by its name in EXPLAIN: over a table of
  * any shape with the expected totals, and with a list of any length. `operators.test.ts` fails if a
- * plan contains a name that is missing here.
+ * plan contains a name that is not listed here.
  */
 import { type Row, type Shape } from './shapes.js';
 
@@ -25,7 +25,7 @@ export interface Statement {
 
 export interface Entry {
   readonly of: (shape: Shape) => readonly Statement[];
-  /** Shapes for which the operator does nothing, or for which the plan does not contain it. */
+  /** Shapes for which the operator does nothing or does not appear in the plan. */
   readonly without?: readonly string[];
   /** Builds a statement with a list of `count` terms. */
   readonly terms?: (count: number) => string;
@@ -99,7 +99,7 @@ const BUCKET_MICROS = { s: 1_000_000, d: 86_400_000_000 } as const;
 const bucketsOf = (unit: keyof typeof BUCKET_MICROS): ((rows: readonly Row[]) => Totals) =>
   lastOf(({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS[unit]));
 
-/** Days from the first to the last; missing days have the payload of the previous day. */
+/** The days from the first to the last. Missing days get the payload of the previous day. */
 function filled(rows: readonly Row[]): Totals {
   const days = groupsOf(rows, ({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS.d));
   const [first, last] = [Math.min(...days.keys()), Math.max(...days.keys())];
@@ -126,7 +126,7 @@ const plain =
   (rows: (shape: Shape) => string, totals: Statement['totals']) =>
   (shape: Shape): readonly Statement[] => [{ rows: rows(shape), isPlain: true, totals }];
 
-/** Shapes with too few rows for a plan with several partitions. */
+/** Shapes with too few rows for a multi-partition plan. */
 const FEW = ['long_gap', 'long_array', 'long_text', 'no_rows'];
 const MANY = ['one_group', 'equal_keys', 'distinct_keys'];
 const SMALL = 'one_row_per_part';
@@ -639,7 +639,7 @@ const JOINS: Readonly<Record<string, Entry>> = {
         totals: none,
       },
     ],
-    // Arrays would be copied for each pair.
+    // Arrays would be copied for every pair.
     without: ['long_array'],
   },
   SemiJoinExec: {

@@ -20,7 +20,7 @@ function threadTicks(pid: number, thread: number | string): number {
   }
 }
 
-/** Returns the clock ticks that all threads which run statements have used. */
+/** Returns the clock ticks used by all threads that run statements. */
 export function workTicks(pid = 0): number {
   const name = (thread: string): string => {
     try {
@@ -58,8 +58,8 @@ export class Pings {
   }
 
   /**
-   * Returns the longest time without a response. On a busy machine only the CPU time of the
-   * JavaScript thread counts.
+   * Returns the longest time without a response. On a busy machine, only the JavaScript thread's
+   * CPU time counts.
    */
   async end(): Promise<number> {
     const longest = once(this.#worker, 'message') as Promise<[number]>;

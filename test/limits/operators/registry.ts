@@ -65,7 +65,7 @@ export function operatorsIn(lines: readonly (readonly unknown[])[]): readonly st
 
 const IS_QUERY = /^\s*(?:\(|select|with|declare|t\b|r\b)/i;
 
-/** Returns the operators in the plans of all queries of the grammar table. */
+/** Returns the operators in the plans of all grammar table queries. */
 export async function namesInPlans(server: TestServer): Promise<readonly string[]> {
   await setUp(server.url);
   const names = new Set<string>();

@@ -1,8 +1,8 @@
 /**
  * Runs the statements of `entries.ts` over the shapes of `shapes.ts`: with little and with normal
  * memory, with and without a timeout, and with LIMIT 0, LIMIT 1 and no LIMIT. Each result must be
- * correct, or a refusal that names a limit. Each statement must stop at its timeout and stay within
- * the process memory, and other clients must be answered in the meantime.
+ * correct, or a refusal that names a limit. Each statement must stop at its timeout and keep the
+ * process within its memory limit, and other clients must be answered in the meantime.
  */
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -52,13 +52,13 @@ const STOP_MS = 100;
 const PING_MS = 50;
 /** The same limit while a statement with 100,000 terms is parsed, as in `../sweep.ts`. */
 const READING_MS = 1_000;
-/** Maximum number of runs of a case whose times are too long. */
+/** Maximum number of runs for a case that takes too long. */
 const MAX_TRIES = 3;
-/** Maximum milliseconds to create a table. */
+/** Maximum time to create a table, in milliseconds. */
 const PREPARING_MS = 120_000;
 /** Length of a clock tick in milliseconds; a measured time may be one tick too long. */
 const TICK_MS = 10;
-/** Number of milliseconds after the timeout at which a statement is abandoned. */
+/** Milliseconds after the timeout at which a statement is abandoned. */
 const ABANDON_MS = 30_000;
 const SHOWN = 240;
 
@@ -74,7 +74,7 @@ const NAMED = new RegExp(
   ].join('|'),
 );
 
-/** Tables of all shapes in a folder of their own, with one server per memory size. */
+/** Tables of all shapes in their own folder, with one server per memory size. */
 export class Ground {
   readonly shapes: readonly Shape[];
   readonly #queryTimeoutMs: number;
@@ -127,7 +127,7 @@ function settings(pool: Pool, queryTimeoutMs: number): readonly string[] {
   ];
 }
 
-/** Returns all cases of the operators; these do not depend on the memory size. */
+/** Returns all operator cases; these do not depend on the memory size. */
 export function casesOf(
   shapes: readonly Shape[],
   terms: number,
@@ -171,7 +171,7 @@ function termsOf(
   });
 }
 
-/** Returns the SQL text to send. Ordered rows are read in order. */
+/** Returns the SQL to send. Ordered rows are read in order. */
 export function textOf({
   statement,
   shape,
@@ -190,7 +190,7 @@ export function textOf({
     : `select v, ${size} s from (${rows})`;
 }
 
-/** The properties of a response that are judged. */
+/** The response properties that are judged. */
 interface Answer {
   readonly status: number;
   readonly error: string | undefined;
@@ -200,8 +200,8 @@ interface Answer {
 }
 
 /**
- * Runs one case and judges it. If a time was too long, the case is repeated, because a single time
- * is unreliable on a busy machine. Never rejects.
+ * Runs one case and judges it. If a measured time was too long, the case is repeated, because a
+ * single measurement is unreliable on a busy machine. Never rejects.
  */
 export async function run(server: TestServer, one: Case): Promise<Outcome> {
   for (let tries = 1; ; tries += 1) {
@@ -257,7 +257,7 @@ function shown({ status, error, rows }: Answer): string {
   return `${status} ${text.replaceAll(/\s+/g, ' ').slice(0, SHOWN)}`;
 }
 
-/** Returns the problem with a response. */
+/** Returns what is wrong with a response. */
 function wrong(one: Case, { status, error, rows, isAbandoned }: Answer): string | undefined {
   if (isAbandoned === true) {
     // Only endless results are abandoned; all others have a known number of rows.
@@ -354,7 +354,10 @@ async function runQuery(
   }
 }
 
-/** Maximum bytes to read from a response, because endless rows would not fit into a string. */
+/**
+ * Maximum number of bytes to read from a response, because endless rows would not fit into a
+ * string.
+ */
 const MAX_READ_BYTES = 256 * 1024 * 1024;
 
 interface Read {
@@ -401,8 +404,8 @@ class Timer {
   }
 
   /**
-   * Called when the response arrives. Measures CPU time only if the response is late by wall-clock
-   * time.
+   * Called when the response arrives. CPU time is measured only if the response is late by the wall
+   * clock.
    */
   end(wallMs: number): number {
     clearTimeout(this.#timer);

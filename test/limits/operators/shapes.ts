@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { TestServer } from '../../golden/server.js';
 import { rowsOf } from '../client.js';
 
-/** The properties of a row on which results depend. */
+/** The row properties that results depend on. */
 export interface Row {
   readonly tsMicros: number;
   readonly k: string;
@@ -20,10 +20,10 @@ export interface Row {
 export interface Shape {
   readonly name: string;
   readonly table: string;
-  /** Column that statements carry as payload. */
+  /** Column that statements use as the payload. */
   readonly payload: 'n' | 't' | 'a';
   readonly rows: readonly Row[];
-  /** SQL for the rows of the table. */
+  /** SQL for the table's rows. */
   readonly source: string;
   readonly partitionBy: 'DAY' | 'YEAR';
 }
@@ -37,14 +37,14 @@ const LONG_TEXT_LENGTH = VALUES * VALUE_LENGTH;
 const LONG_ARRAY = 5_000_000;
 const DAY_MICROS = 86_400_000_000;
 const FAR = '2200-01-01T00:00:00.000000Z';
-/** Number of rows, each of which is in a partition of its own. */
+/** Number of rows, each in its own partition. */
 const PARTITIONS = 1_000;
 
 function times<T>(count: number, make: (n: number) => T): readonly T[] {
   return Array.from({ length: count }, (_, at) => make(at + 1));
 }
 
-/** SQL for the size of a payload. */
+/** Returns SQL for the size of a payload. */
 export function sizeOf({ payload }: Shape, column: string): string {
   return { n: column, t: `length(${column})`, a: `array_count(${column})` }[payload];
 }
@@ -61,7 +61,7 @@ function numbered(name: string, shape: Omit<Partial<Shape>, 'name'>): Shape {
   };
 }
 
-/** Returns all shapes; the shapes with many rows have `count` rows. */
+/** Returns all shapes; those with many rows have `count` rows. */
 export function shapesOf(count: number): readonly Shape[] {
   const sequence = (columns: string, of = count): string =>
     `select ${columns}, array[x::double] a from long_sequence(${of})`;
@@ -112,7 +112,7 @@ export function shapesOf(count: number): readonly Shape[] {
   ];
 }
 
-/** Creates the tables, and for each a Parquet file and a CSV file of its numbers. */
+/** Creates the tables and, for each, a Parquet file and a CSV file of its numbers. */
 export async function makeTables(server: TestServer, shapes: readonly Shape[]): Promise<void> {
   await mkdir(join(server.root, 'import'), { recursive: true });
   for (const { table, source, partitionBy } of shapes) {

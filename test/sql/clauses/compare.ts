@@ -5,7 +5,7 @@ import { removals } from './removals.js';
 
 const QUERY = /^\s*(?:\(|select|with|declare|values)/i;
 
-/** Returns the response to a statement as a client sees it. */
+/** Returns the response to a statement as seen by a client. */
 async function answer(server: TestServer, text: string): Promise<string> {
   const { columns, dataset, error } = await exec(server, text);
   return JSON.stringify(error ?? [columns, dataset]);
@@ -36,7 +36,7 @@ export async function unchanged(
   return found;
 }
 
-/** If a clause is refused by name and with a position, it counts as handled. */
+/** A clause that is refused by name and with a position counts as handled. */
 const REFUSED = / (?:is|are) not supported(?:$| )/;
 
 /** Returns the clauses whose removal does not change the bound plan. */

@@ -1,6 +1,6 @@
 /**
  * Variants of a statement with one clause removed: each optional field of the tree, each list item
- * and each flag in turn. The fields come from the generated types, so that new ones are included
+ * and each flag in turn. The fields come from the generated types, so new fields are included
  * automatically.
  */
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const OPTIONAL = fields(/(\w+): [^;{}]*\| null/g);
 const LISTS = fields(/(\w+): Array</g);
 const FLAGS = fields(/(\w+): boolean/g);
 
-/** Fields that describe the spelling of a statement rather than its meaning. */
+/** Fields that describe how a statement is spelled rather than what it means. */
 const SPELLING = new Set([
   'quoted',
   'double_colon',
@@ -40,8 +40,8 @@ const SPELLING = new Set([
 type Path = readonly (string | number)[];
 
 /**
- * Returns the statement without each of its clauses in turn, except for those that the syntax
- * requires.
+ * Returns the statement with each of its clauses removed in turn, except for clauses that the
+ * syntax requires.
  */
 export function removals(text: string): readonly Removal[] {
   const tree = parse(text);
@@ -106,7 +106,7 @@ function set(tree: Tree, path: Path, value: unknown): void {
   at[path.at(-1) ?? ''] = structuredClone(value);
 }
 
-/** Returns the SQL of a tree; null if there is no SQL for this tree. */
+/** Returns a tree's SQL; null if there is no SQL for it. */
 function printed(tree: Tree): string | null {
   try {
     const text = print(tree);

@@ -1,6 +1,6 @@
 /**
- * Statements, and rows chosen so that every clause changes the answer. `c` is sampled by time; `v`
- * has ties, nulls and arrays.
+ * Statements, and rows chosen so that every clause changes the answer. `c` is for sampling by time;
+ * `v` has ties, nulls and arrays.
  */
 export const TABLES: readonly string[] = [
   'CREATE TABLE c (ts TIMESTAMP, k SYMBOL, x INT, y DOUBLE) TIMESTAMP(ts) PARTITION BY DAY',
@@ -45,7 +45,7 @@ const frames = [
 
 const SOME = "x BETWEEN 2 AND 4 AND ts > '2026-03-01T00:15:00'";
 
-/** Aggregates over every kind of frame, with a FILTER that some of the rows pass. */
+/** Aggregates over every kind of frame, with a FILTER that only some of the rows pass. */
 export const FILTERED: readonly string[] = windows.flatMap((call) =>
   frames.map((frame) => `SELECT ts, ${call} FILTER (WHERE ${SOME}) OVER ${frame} f FROM c`),
 );

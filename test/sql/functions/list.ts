@@ -15,7 +15,7 @@ export interface ListedFunction {
   readonly description: string;
   /** The expression after SELECT. */
   readonly example: string;
-  /** Cells of the example's result, row by row. */
+  /** The cells of the example's result, row by row. */
   readonly result: string;
 }
 

@@ -1,4 +1,4 @@
-/** Names of functions that users of the dialect expect. */
+/** Function names that users of the dialect expect. */
 export const PEER_NAMES: readonly string[] = `
   approx_count_distinct approx_median approx_percentile arg_max arg_min array_agg
   array_elem_avg array_elem_max array_elem_min array_elem_sum avg bit_and bit_or bit_xor

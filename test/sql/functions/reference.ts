@@ -7,13 +7,13 @@ export type Cell = number | bigint | string | boolean | null;
 const INT_NULL = -(2 ** 31);
 const LONG_NULL = -(2n ** 63n);
 
-/** Wraps to an INT, whose minimum is null. */
+/** Wraps to an INT; the minimum of INT is null. */
 export function int(value: number | bigint): number | null {
   const wrapped = Number(BigInt.asIntN(32, BigInt(value)));
   return wrapped === INT_NULL ? null : wrapped;
 }
 
-/** Wraps to a LONG, whose minimum is null. */
+/** Wraps to a LONG; the minimum of LONG is null. */
 export function long(value: bigint): bigint | null {
   const wrapped = BigInt.asIntN(64, value);
   return wrapped === LONG_NULL ? null : wrapped;

@@ -1,6 +1,6 @@
 /**
- * Items about users and permissions, run by the administrator over the wire protocol, because its
- * sessions persist.
+ * User and permission items, run by the administrator over the wire protocol, because its sessions
+ * persist.
  */
 
 import { rows, run, ADMIN } from '../../access/harness.js';

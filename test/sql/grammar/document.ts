@@ -56,7 +56,7 @@ function row(item: Item, pending: boolean): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
-/** Statements about users and permissions, whose effects are tested separately. */
+/** User and permission statements, whose effects are tested separately. */
 const FORMS = '29.';
 
 function testOf({ id, kind }: Item): string {

@@ -4,13 +4,13 @@
 type Kind =
   /** Parses, prints back, and runs. */
   | 'works'
-  /** Accepted but without effect, because it tunes a feature that this database does not have. */
+  /** Accepted but has no effect, because it tunes a feature that this database does not have. */
   | 'no effect'
-  /** Parses and prints back; how it executes is covered by another chapter. */
+  /** Parses and prints back; another chapter covers how it executes. */
   | 'elsewhere'
   /** Refused on purpose, with an error that has a position. */
   | 'refused'
-  /** A rule about results, limits or files, without syntax. */
+  /** A rule about results, limits or files that has no syntax. */
   | 'rule';
 
 export interface Item {

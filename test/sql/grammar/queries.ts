@@ -1,4 +1,4 @@
-/** Sections 7 to 18: the clauses of queries. */
+/** Sections 7 to 18: query clauses. */
 import { refused, rule, section, works } from './item.js';
 
 const TIME = 'golden cases, time series';

@@ -152,7 +152,7 @@ function failure(text: string, { status, message, position }: Outcome): string |
   return status === 200 ? null : `${text}: ${status} at ${position}: ${message}`;
 }
 
-/** A refusal must be a client error, and its position must be inside the text. */
+/** A refusal must be a client error, and its position must be within the text. */
 function refusal(text: string, outcome: Outcome, mustFail: boolean): string | null {
   const { status, message, position } = outcome;
   if (status === 200) {

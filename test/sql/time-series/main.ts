@@ -1,5 +1,5 @@
 /**
- * Compares the operators with loops, for longer than `npm test` does.
+ * Compares the operators with loops, running longer than `npm test` does.
  *     npm run operators -- --rounds N --seed S
  */
 import { spawnSync } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
- * Time joins between a table with microseconds and one with nanoseconds. Times are compared in
- * nanoseconds, so that no row matches a row in its future. SEED=n repeats a run.
+ * Time joins between a microsecond table and a nanosecond table. Times are compared in nanoseconds,
+ * so no row matches a row in its future. SEED=n repeats a run.
  */
 import test from 'ava';
 
@@ -33,7 +33,7 @@ const at = (nanos: number, digits: number): string =>
   `2024-01-01T00:00:00.${String(nanos).padStart(9, '0').slice(0, digits)}Z`;
 
 /**
- * Fills a table with timestamps within one second. The timestamps of microsecond tables are whole
+ * Fills a table with timestamps within one second. In microsecond tables the timestamps are whole
  * microseconds.
  */
 async function fill(name: string, nanoseconds: boolean, random: Random): Promise<Row[]> {

@@ -37,7 +37,7 @@ interface Shape {
   readonly step: number;
   readonly timestamps: number;
   readonly rows: number;
-  /** Whether each timestamp has exactly one row. If so, scan chunks end where segments do. */
+  /** Whether each timestamp has exactly one row. If so, scan chunks end where segments end. */
   readonly even?: boolean;
 }
 
@@ -141,7 +141,7 @@ async function readTable(url: string, name: string): Promise<Row[]> {
   }));
 }
 
-/** Returns cells as text; doubles have 12 digits, so that the order of addition does not matter. */
+/** Returns cells as text; doubles have 12 digits, so the order of addition does not matter. */
 export function shown(cells: readonly Cell[]): string {
   const cell = (value: Cell): string =>
     String(typeof value === 'number' ? Number(value.toPrecision(12)) : value);

@@ -59,7 +59,7 @@ export function zoneOffset(zone: string, ts: number): number {
 }
 
 /**
- * Converts a local time to UTC. An ambiguous time becomes the earlier one; a skipped time becomes
+ * Converts a local time to UTC. For an ambiguous time this is the earlier one, for a skipped time
  * the end of the gap.
  */
 export function toUniversal(zone: string | null, local: number): number {

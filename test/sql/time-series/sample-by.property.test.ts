@@ -45,8 +45,8 @@ test.after.always(async () => {
 });
 
 /**
- * Weeks around a clock change in spring or autumn, in the northern or southern hemisphere, or by
- * half an hour, and a week without one.
+ * Weeks around a clock change in spring or autumn, in either hemisphere, or by half an hour, and a
+ * week without one.
  */
 const WEEKS: readonly (readonly [zone: string | null, start: string])[] = [
   ['Europe/Berlin', '2024-03-27'],

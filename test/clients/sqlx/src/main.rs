@@ -69,7 +69,7 @@ async fn types(pool: &PgPool) -> Result<Value> {
     ]))
 }
 
-/// Describes a query in the same way as sqlx's macros do at compile time.
+/// Describes a query the way sqlx's macros do at compile time.
 async fn described(pool: &PgPool) -> Result<Value> {
     let query = "SELECT id, name, height + 1 AS more FROM sqlx_places WHERE id = $1";
     let found = pool.describe(query).await?;
