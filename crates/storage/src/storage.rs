@@ -48,7 +48,7 @@ use crate::state::resolve::{check_expected, expiry, resolve};
 use crate::table::TableSnapshot;
 use crate::table::schema::TableId;
 
-/// Bytes after which a group accepts no more transactions.
+/// Size in bytes at which a group stops accepting transactions.
 const GROUP_BYTES: usize = 16 << 20;
 
 /// State that only the holder of the log lock may access.
@@ -82,11 +82,11 @@ pub struct Storage {
     next_table: AtomicU64,
     next_file: AtomicU64,
     write_locks: WriteLocks,
-    /// Error with which all writes are refused permanently, if any.
+    /// Error with which all writes fail permanently, if any.
     refused: Mutex<Option<EngineError>>,
-    /// Error with which writes are refused until a checkpoint succeeds, if any.
+    /// Error with which writes fail until a checkpoint succeeds, if any.
     suspended: Mutex<Option<EngineError>>,
-    /// Number of rows that checkpoints wrote since the start.
+    /// Number of rows written by checkpoints since startup.
     folded_rows: AtomicU64,
     background: Arc<Background>,
     /// Problems that recovery found.
@@ -98,7 +98,7 @@ pub struct Storage {
     /// Changes to followed tables by the latest commits; updated before the commits are visible in
     /// a snapshot.
     recent: Mutex<RecentCommits>,
-    /// Time at which a running checkpoint should stop unfinished.
+    /// Time at which a running checkpoint should stop even if it is unfinished.
     ends: Mutex<Option<Instant>>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct LogPosition {
 pub(crate) struct Background {
     pub(crate) requests: Mutex<BackgroundRequests>,
     pub(crate) wake: Condvar,
-    /// Status of its work, by kind.
+    /// Status of the thread's work, by kind.
     pub(crate) reports: Mutex<BTreeMap<&'static str, WorkReport>>,
 }
 
@@ -147,13 +147,13 @@ impl Storage {
         &self.options
     }
 
-    /// Number of rows that checkpoints wrote to segments since the start: new rows, and older rows
-    /// that were merged or combined with them.
+    /// Number of rows that checkpoints have written to segments since startup: new rows, and older
+    /// rows merged or combined with them.
     pub fn folded_rows(&self) -> u64 {
         self.folded_rows.load(Ordering::Relaxed)
     }
 
-    /// Problems that recovery found at start: damaged pointers and manifests, which it repaired,
+    /// Problems that recovery found at startup: damaged pointers and manifests, which it repaired,
     /// and transactions that it could not recover, whose tables are now damaged.
     pub fn repairs(&self) -> &[String] {
         &self.repairs
@@ -220,7 +220,7 @@ impl Storage {
         self.refuse_growth(work)
     }
 
-    /// Slows or refuses growing writes while disk space or memory is low.
+    /// Slows or refuses writes that grow data while disk space or memory is low.
     fn refuse_growth(&self, work: &[Prepared]) -> EngineResult<()> {
         if work.iter().any(Prepared::grows) {
             self.refuse_when_full()?;
@@ -233,7 +233,7 @@ impl Storage {
         self.memory.unwritten()
     }
 
-    /// Reports the memory pressure of the whole process.
+    /// Reports process-wide memory pressure.
     pub fn set_pressure(&self, pressure: Pressure) {
         self.memory.set_outside(pressure);
         if pressure != Pressure::None {
@@ -241,7 +241,7 @@ impl Storage {
         }
     }
 
-    /// Sets the maximum bytes of decoded Parquet columns that the process caches.
+    /// Sets the maximum size, in bytes, of the decoded Parquet columns that the process caches.
     pub fn set_decoded_bytes(&self, max: u64) {
         parquet_file::set_decoded_bytes(max);
     }
@@ -261,8 +261,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Partitions of a table that its storage policy converts to Parquet now, by their start
-    /// timestamps.
+    /// Start timestamps of the table's partitions that its storage policy now converts to Parquet.
     pub fn due_for_parquet(&self, table: &TableSnapshot) -> Vec<i64> {
         crate::mutation::retire::due_for_parquet(table, self.options.ttl_by_clock)
     }
@@ -376,8 +375,8 @@ impl Storage {
         }
     }
 
-    /// Applies the changes of a transaction to the snapshot of its group, and writes them to its
-    /// record. Returns the tables that it changes.
+    /// Applies a transaction's changes to its group's snapshot, and writes them to its record.
+    /// Returns the tables that the transaction changes.
     fn stage(
         &self,
         work: Vec<Prepared>,

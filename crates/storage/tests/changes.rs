@@ -1,4 +1,4 @@
-//! Compares every change of a table with a model of rows in vectors: after the change, after a
+//! Compares every change to a table with a model of rows in vectors: after the change, after a
 //! checkpoint, after reopening, and for a reader of an older snapshot.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
@@ -116,7 +116,7 @@ fn detached_of(table: &TableSnapshot) -> Vec<Row> {
     read(table, &slices).into_iter().map(|(_, row)| row).collect()
 }
 
-/// Updates symbol and note of the matching rows to `text`.
+/// Sets the symbol and note of the matching rows to `text`.
 fn update(table: &Arc<TableSnapshot>, required: impl Fn(&Row) -> bool, text: &str) -> Change {
     let rows = read(table, &table.slices().unwrap());
     let rows: Vec<i64> = rows.iter().filter(|(_, row)| required(row)).map(|(id, _)| *id).collect();
@@ -444,7 +444,7 @@ fn an_update_of_rows_that_have_moved_is_refused() {
     let error = storage.commit(vec![stale]).unwrap_err();
     assert_eq!(error.code, ErrorCode::Replan);
     assert!(rows_of(&table(&storage)).iter().all(|row| row.3.is_none()));
-    // A checkpoint changes no row identifier.
+    // A checkpoint does not change row identifiers.
     let fresh = update(&table(&storage), |row| row.1 == 2, "now");
     storage.checkpoint().unwrap();
     storage.commit(vec![fresh]).unwrap();
@@ -652,7 +652,7 @@ fn a_cancelled_bulk_update_leaves_no_files() {
     drop(bulk);
     assert_eq!(files(), before);
     assert_eq!(rows_of(&table(&storage)), rows);
-    // Rows added meanwhile are not lost, because the update must find its rows again.
+    // Rows added in the meantime are not lost, because the update must find its rows again.
     let mut bulk = begin();
     bulk.push(&found.rows, &found.values).unwrap();
     drop(hold);

@@ -124,7 +124,7 @@ fn rows_in_time_order_are_written_once() {
         let times: Vec<i64> = (part * 10..part * 10 + 10).collect();
         append(&storage, "t", &times, "a");
         storage.checkpoint().unwrap();
-        // A checkpoint for another table does not touch this one.
+        // A checkpoint for another table does not touch this table.
         append(&storage, "other", &[part], "b");
         storage.checkpoint().unwrap();
     }
@@ -188,8 +188,8 @@ fn a_manifest_edit_contains_only_changes() {
     }
 }
 
-/// The preallocated space is at most as large as the log's content and the option, so that a
-/// short-lived process leaves small files.
+/// The preallocated space is at most as large as the log's content and the option, so a short-lived
+/// process leaves small files.
 #[test]
 fn the_log_is_preallocated_only_in_sync_mode() {
     for (commit_mode, ahead) in [(CommitMode::Sync, true), (CommitMode::NoSync, false)] {

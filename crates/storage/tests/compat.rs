@@ -117,7 +117,7 @@ fn write_root(root: &Path) {
     append(&storage, "plain", 40..ROWS);
 }
 
-/// Converts, detaches and updates rows in such a way that the content stays the same.
+/// Converts, detaches and updates rows so that the content stays the same.
 fn change_and_change_back(storage: &Arc<Storage>) {
     let timed = storage.snapshot().table("timed").unwrap();
     let (table, floors) = (timed.schema().id, timed.partition_list());
@@ -200,7 +200,7 @@ fn databases_of_earlier_versions_can_be_opened() {
         let storage = open(directory.path());
         assert_eq!(storage.repairs(), [] as [String; 0], "an old root is not damaged");
         check(&storage);
-        // The root can be written to as a root of this version.
+        // The root can be written to like a root of this version.
         append(&storage, "plain", ROWS..ROWS + 1);
         storage.close().unwrap();
         drop(storage);

@@ -365,7 +365,7 @@ fn writes_stop_before_the_disk_is_full_and_resume_automatically() {
         storage.begin_bulk(BulkTarget::Existing(table)).unwrap_err().code,
         ErrorCode::DiskFull
     );
-    // Reads and transactions that free space still succeed.
+    // Reads still succeed, as do transactions that free space.
     assert_eq!(sum(&storage, "t").unwrap(), 100);
     storage.commit(vec![Change::Truncate(table)]).unwrap();
     vfs.heal();

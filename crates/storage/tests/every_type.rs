@@ -1,4 +1,5 @@
-//! Every type through memory, the log, segments and Parquet files, with late rows in between.
+//! Tests every type in memory, in the log, in segments and in Parquet files, with late rows in
+//! between.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -55,7 +56,7 @@ const TYPES: &[SqlType] = &[
     SqlType::DoubleArray(3),
 ];
 
-/// Returns the cells of these rows. Every fifth cell is null if the type has null.
+/// Returns the cells of these rows. Every fifth cell is null if the type supports null.
 fn cells(sql_type: SqlType, ids: &[i64]) -> ArrayRef {
     let filled = |id: &i64| (!sql_type.is_nullable() || id % 5 != 0).then_some(*id);
     let texts = || ids.iter().map(|id| filled(id).map(text)).collect::<StringViewArray>();

@@ -324,7 +324,7 @@ struct Consumer {
 }
 
 impl Consumer {
-    /// Applies one change; returns false if none exists.
+    /// Applies one change; returns false if there is none.
     fn take(&mut self, storage: &Storage, table: TableId) -> bool {
         let snapshot = storage.snapshot();
         match storage.next_change(&snapshot, table, self.at, false).unwrap() {

@@ -1,5 +1,5 @@
-//! The space of dropped data is free within seconds, without another write or a restart, even on a
-//! full disk.
+//! Space used by dropped data is freed within seconds, without another write or a restart, even on
+//! a full disk.
 
 #![allow(clippy::unwrap_used, clippy::case_sensitive_file_extension_comparisons, reason = "a test")]
 

@@ -134,7 +134,7 @@ fn rows_are_returned_in_order_for_any_arrival_order() {
 }
 
 /// One import leaves large segments that hardly overlap. The segment that is written last starts
-/// first, but at equal timestamps its rows are still second.
+/// first, but its rows still come second at equal timestamps.
 #[test]
 fn segments_of_one_import_keep_their_write_order() {
     let disk = SimVfs::new(1);
@@ -160,8 +160,8 @@ fn segments_of_one_import_keep_their_write_order() {
     check(&open(&disk), &rows);
 }
 
-/// A few rows are combined with their neighbour. Its end timestamp is the start timestamp of a
-/// large segment, which a late row leaves unchanged.
+/// A few rows are combined with their neighbour. The neighbour's end timestamp is the start
+/// timestamp of a large segment, which a late row leaves unchanged.
 #[test]
 fn merged_rows_stay_before_a_large_segment_that_arrived_later() {
     let disk = SimVfs::new(1);

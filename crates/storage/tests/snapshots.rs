@@ -58,7 +58,7 @@ fn append(snapshot: &Snapshot, name: &str, rows: &[(i64, i64)]) -> Change {
     Change::Append { table, schema_version, batch: batch(rows) }
 }
 
-/// Returns the number and the sum of a table's rows, and checks their order.
+/// Returns the count and the sum of a table's rows, and checks their order.
 fn totals(table: &TableSnapshot) -> (u64, i64) {
     let (mut count, mut sum, mut last) = (0, 0, i64::MIN);
     for slice in table.slices().unwrap() {
@@ -83,7 +83,7 @@ struct Work {
 
 impl Work {
     /// Moves an amount from `left` to `right` in one commit, so that the sum of both remains 0.
-    /// Rows are mostly in order; some are late by hours.
+    /// Rows are mostly in order; some are hours late.
     fn transfer(&self, writer: i64) {
         let at = self.clock.fetch_add(1, Ordering::Relaxed);
         let late = if at % 7 == 0 { 3 * HOUR } else { 0 };
@@ -98,7 +98,7 @@ impl Work {
         self.commits.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes rows in bulk whose sum is 0.
+    /// Bulk-writes rows whose sum is 0.
     fn import(&self) {
         let at = self.clock.load(Ordering::Relaxed);
         let table = self.storage.snapshot().table("bulk").unwrap().schema().id;

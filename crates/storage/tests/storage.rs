@@ -499,7 +499,7 @@ fn the_number_of_replayed_log_files_does_not_grow_with_restarts() {
     assert_eq!(all_rows(&open(&directory), "t"), rows);
 }
 
-/// Waits for work of the background thread.
+/// Waits until the background thread has done its work.
 fn wait_for(what: &str, is_done: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_mins(1);
     while !is_done() {

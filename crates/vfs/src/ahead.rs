@@ -1,7 +1,7 @@
 //! Read-ahead of mapped files.
 
-/// Bytes per request. For one request, the system reads at most the disk's read-ahead size, which
-/// is at least this much.
+/// Size of a request in bytes. Per request, the system reads at most the disk's read-ahead size,
+/// which is at least this large.
 const REQUEST_BYTES: usize = 128 << 10;
 
 /// Requests exactly these bytes of a mapped file. Without this call, the first access also reads
@@ -21,7 +21,7 @@ pub fn read_ahead(bytes: &[u8]) {
     }
 }
 
-/// Does nothing where files are read on access.
+/// Does nothing on systems where files are read on access.
 #[cfg(not(unix))]
 pub fn read_ahead(_bytes: &[u8]) {}
 

@@ -9,7 +9,7 @@ use tidemark_types::account::note_allocation;
 pub struct CountingAllocator<A>(pub A);
 
 /// Returns to the system the memory that this thread has freed and mimalloc still retains. The
-/// duration depends on the thread's pages, and is some milliseconds for gigabytes.
+/// duration depends on the thread's pages: a few milliseconds for gigabytes.
 pub fn release_memory() {
     // SAFETY: it takes no pointers and may be called by any thread at any time, even if another
     // allocator is in use.
@@ -41,7 +41,7 @@ pub fn retain_main_heap() {
     }
 }
 
-/// As far as is known, other platforms do not need this measure.
+/// Other platforms are not known to need this.
 #[cfg(not(unix))]
 pub fn retain_main_heap() {}
 

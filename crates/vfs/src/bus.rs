@@ -82,7 +82,7 @@ fn range_of(address: usize) -> Option<&'static Range> {
 pub(crate) struct Watched(&'static Range);
 
 impl Watched {
-    /// Watches a mapped range, page-aligned at its start.
+    /// Watches a mapped range that starts at a page boundary.
     pub(crate) fn new(start: usize, len: usize) -> Self {
         install();
         let range = free_range();
@@ -127,8 +127,8 @@ pub fn faults() -> u64 {
     FAULTS.load(Ordering::SeqCst)
 }
 
-/// Whether some bytes in the map of this buffer differ from the file. Call this after the bytes
-/// were used.
+/// Whether some bytes in the map of this buffer differ from the file. Call this after using the
+/// bytes.
 pub fn is_faulted(buffer: &Buffer) -> bool {
     let range = || range_of(buffer.as_ptr() as usize);
     faults() > 0 && range().is_some_and(|range| range.faults.load(Ordering::SeqCst) > 0)
@@ -159,7 +159,7 @@ fn install() {
     });
 }
 
-/// The signal handler. It uses only atomics, one system call, and no memory that other code owns.
+/// The signal handler. It uses only atomics and one system call, and no memory owned by other code.
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler installed with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;

@@ -1,4 +1,4 @@
-//! Duplicates descriptors that other code owns.
+//! Duplicates descriptors owned by other code.
 
 use std::io;
 use std::net::TcpStream;

@@ -1,4 +1,4 @@
-//! The file layer: every access of the engine to a disk goes through [`Vfs`].
+//! The file layer: the engine accesses disks only through [`Vfs`].
 //!
 //! [`RealVfs`] writes with `pwrite`, syncs with `fdatasync` and maps immutable files read-only.
 //! [`SimVfs`] keeps files in memory, tracks unsynced data, and builds every disk state that a power
@@ -53,14 +53,14 @@ pub enum OpenMode {
     Replace,
 }
 
-/// An entry of a directory.
+/// A directory entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
     /// Name, without the directory.
     pub name: String,
     /// Length in bytes; 0 for directories.
     pub len: u64,
-    /// Whether it is a directory.
+    /// Whether the entry is a directory.
     pub is_dir: bool,
 }
 
@@ -72,7 +72,7 @@ pub trait VfsFile: Send + Sync + Debug {
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
     /// Makes the content and the length durable. Never retried after a failure.
     fn sync(&self) -> io::Result<()>;
-    /// Allocates disk space for the first `len` bytes, so that a full disk is reported now.
+    /// Allocates disk space for the first `len` bytes, so that a full disk is reported immediately.
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// The file's length.
     fn len(&self) -> io::Result<u64>;
@@ -82,7 +82,7 @@ pub trait VfsFile: Send + Sync + Debug {
     }
 }
 
-/// Space of a file system, in bytes.
+/// File system space, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
     /// Bytes that can still be written.
@@ -111,7 +111,7 @@ pub trait Vfs: Send + Sync + Debug {
     fn create_dir(&self, path: &str) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &str) -> io::Result<()>;
-    /// Renames a file, replacing the target, or a directory with its content.
+    /// Renames a file, replacing the target if it exists, or renames a directory with its content.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file's name. Existing maps of the file remain readable.
     fn unlink(&self, path: &str) -> io::Result<()>;

@@ -1,4 +1,4 @@
-//! Limits of the machine: kind of file system, open files, maps.
+//! Machine limits: type of file system, open files, maps.
 
 use std::io;
 
@@ -7,15 +7,15 @@ use crate::RealVfs;
 /// File system under a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
-    /// A disk of this machine, as far as this can be detected.
+    /// A disk of this machine, as far as can be detected.
     Local,
-    /// A file system of another machine, whose syncs do not give the same guarantees.
+    /// A file system on another machine, whose syncs do not provide the same guarantees.
     Network(&'static str),
     /// A layer between this process and a disk.
     Layered(&'static str),
 }
 
-/// Limits of the process.
+/// Process limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum number of open files.
@@ -46,7 +46,7 @@ fn kind(number: u64) -> FileSystem {
 }
 
 impl RealVfs {
-    /// Kind of file system of the root.
+    /// Type of the root's file system.
     pub fn file_system(&self) -> io::Result<FileSystem> {
         let stat = rustix::fs::statfs(self.root())?;
         #[allow(clippy::unnecessary_cast, reason = "the type differs between machines")]
@@ -54,7 +54,7 @@ impl RealVfs {
     }
 }
 
-/// Limits of this process, after raising the soft limit of open files as far as possible.
+/// Limits of this process, after raising the soft limit on open files as far as possible.
 pub fn limits() -> Limits {
     let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a valid `rlimit` for the duration of the call.

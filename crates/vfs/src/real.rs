@@ -1,6 +1,6 @@
 //! Files of the operating system.
 //!
-//! Writes use `pwrite`, so that a full disk causes an error and never a signal. Maps are read-only,
+//! Writes use `pwrite`, so a full disk causes an error and never a signal. Maps are read-only,
 //! refer to files that no longer change, and cover exactly the length in a commit record or a
 //! manifest.
 
@@ -135,7 +135,7 @@ impl RealVfs {
             }
             Err(errno) => return Err(failed(&errno.into())),
         }
-        // Only informative; the kernel's lock decides. A full disk does not prevent a start.
+        // Only informative; the kernel's lock decides. A full disk does not prevent startup.
         let holder = format!("{}\n", std::process::id());
         let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
         Ok(RealLock { file })

@@ -1,5 +1,5 @@
-//! An in-memory file system for the crash tests: same trait, same errors, and a disk that can fail
-//! at any operation.
+//! An in-memory file system for the crash tests. It has the same trait and returns the same errors,
+//! but its disk can fail at any operation.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::sim_disk::{Inode, NameChange, SimDisk, name, parent};
 use crate::{DirEntry, OpenMode, Space, Vfs, VfsFile, VfsLock};
 
-/// Faults, and the operation from which they apply. Only changing operations are counted.
+/// Faults, and the operation from which each applies. Only operations that change something are
+/// counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimFault {
     /// The power fails at operation `at`. This operation and all later ones return an error, but
@@ -30,23 +31,23 @@ pub enum SimFault {
         /// Number of the operation.
         at: u64,
     },
-    /// The next map of a path that contains `path` fails for lack of memory.
+    /// The next map of a path that contains `path` fails due to a lack of memory.
     FailMap {
         /// Substring of the path.
         path: String,
     },
-    /// Planted fault: syncs of files whose path contains `path` do nothing.
+    /// Injected fault: syncs of files whose path contains `path` do nothing.
     SkipSync {
         /// Substring of the path.
         path: String,
     },
-    /// Planted fault: syncs of a directory do nothing.
+    /// Injected fault: syncs of a directory do nothing.
     SkipDirSync {
         /// The directory; with a trailing `/`, all directories below it instead.
         path: String,
     },
-    /// Planted fault: writes to one path go directly to another, and the rename that should replace
-    /// it does nothing.
+    /// Injected fault: writes to one path go directly to another, and the rename that should
+    /// replace it does nothing.
     InPlace {
         /// The written path.
         from: String,
@@ -102,8 +103,8 @@ fn power_lost() -> io::Error {
 }
 
 impl State {
-    /// Counts a changing operation. `Err` if the power is off; `Ok(true)` if it fails with this
-    /// operation, which may still reach the disk.
+    /// Counts an operation that changes something. Returns `Err` if the power is off, and
+    /// `Ok(true)` if the power fails with this operation, which may still reach the disk.
     fn step(&mut self) -> io::Result<bool> {
         if self.lost {
             return Err(power_lost());
@@ -203,13 +204,13 @@ impl SimVfs {
         self.state.lock().faults.clear();
     }
 
-    /// Whether a planted power loss has happened.
+    /// Whether an injected power loss has occurred.
     #[must_use]
     pub fn power_is_off(&self) -> bool {
         self.state.lock().lost
     }
 
-    /// Flips bits of one byte of a file in place, as a bad disk does.
+    /// Flips bits in one byte of a file in place, as a bad disk does.
     pub fn flip(&self, path: &str, offset: usize, mask: u8) -> io::Result<()> {
         let mut state = self.state.lock();
         let inode = state.lookup(path)?;
@@ -218,7 +219,7 @@ impl SimVfs {
         Ok(())
     }
 
-    /// Whether a planted failure of a sync has happened.
+    /// Whether an injected sync failure has occurred.
     #[must_use]
     pub fn sync_has_failed(&self) -> bool {
         self.state.lock().sync_failed
@@ -230,8 +231,8 @@ impl SimVfs {
         self.state.lock().operations
     }
 
-    /// Returns a disk state that a power loss now may leave, chosen by `seed`. Planted skips of
-    /// syncs remain in effect; this file system is unchanged.
+    /// Returns a disk state that a power loss now may leave, chosen by `seed`. Injected sync skips
+    /// remain in effect; this file system is unchanged.
     #[must_use]
     pub fn power_loss(&self, seed: u64) -> Self {
         let state = self.state.lock();

@@ -30,7 +30,7 @@ pub(crate) struct SimFile {
     pub(crate) allocated: u64,
 }
 
-/// A change of a directory that is not yet durable.
+/// A directory change that is not yet durable.
 #[derive(Debug, Clone)]
 pub(crate) enum NameChange {
     Link {

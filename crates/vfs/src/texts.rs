@@ -13,7 +13,7 @@ pub const INLINE_BYTES: u32 = 12;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 /// Bytes between the strings that may be read along with them.
 const GAP_BYTES: usize = 4 << 10;
-/// Maximum bytes of strings processed together.
+/// Maximum size in bytes of strings processed together.
 const MAX_BYTES: usize = 4 << 20;
 
 /// Byte range of some strings, except strings stored in their views.
@@ -124,7 +124,7 @@ pub fn are_ascii(views: &[u128], buffers: &[Buffer]) -> bool {
     })
 }
 
-/// Builds a column of these views. If all strings are ASCII, one pass over their bytes verifies
+/// Builds a column from these views. If all strings are ASCII, one pass over their bytes verifies
 /// them; other strings are checked one by one.
 pub fn column(
     views: Vec<u128>,
@@ -164,7 +164,8 @@ mod tests {
         assert_eq!(byte_range(&sound, &buffers()).unwrap().bytes, text);
         let array = column(sound.clone(), buffers(), None).unwrap();
         assert_eq!(array.value(2), "23456789abcdef");
-        // Views beyond the buffer and in a nonexistent buffer, then a column with too few nulls.
+        // Tests views beyond the buffer and in a nonexistent buffer, then a column with too few
+        // nulls.
         for view in [long(0, 1, text), long(1, 0, text), long(0, u32::MAX, text)] {
             assert!(!are_ascii(&[view], &buffers()));
             assert_eq!(byte_range(&[view], &buffers()), None);

@@ -1,5 +1,5 @@
-//! Truncates a mapped file. The process survives, and every invented byte is noticed. Each test is
-//! a separate process, so that a signal ends no other test.
+//! Truncates a mapped file. The process survives, and every invented byte is detected. Each test is
+//! a separate process, so a signal does not end other tests.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

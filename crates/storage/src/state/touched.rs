@@ -197,7 +197,7 @@ impl Snapshot {
     }
 }
 
-/// Starts to watch a table, or forgets the ranges touched up to a transaction.
+/// Starts watching a table, or forgets the ranges touched up to a transaction.
 pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: u64) {
     let known = snapshot.touched(table);
     let mut touched = known.unwrap_or_else(|| Touched::from(lsn));
@@ -209,7 +209,7 @@ pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: 
 pub(crate) struct Touch {
     /// Ranges in which rows are added, removed or changed.
     spans: Vec<Span>,
-    /// Whether it only adds rows at the end.
+    /// Whether the step only adds rows at the end.
     in_order: bool,
     /// Ranges whose rows are removed together with whole partitions.
     retires: Vec<Span>,
@@ -356,7 +356,7 @@ fn appended(table: &TableSnapshot, append: &Append) -> EngineResult<Vec<Span>> {
     Ok(spans)
 }
 
-/// Returns the time ranges of rows that are identified by their positions in partitions.
+/// Returns the time ranges of rows identified by their positions in partitions.
 fn changed<'a>(
     table: &TableSnapshot,
     partitions: impl Iterator<Item = (i64, &'a [(u64, u64)])>,

@@ -1,4 +1,4 @@
-//! The sequence of changes of a followed table.
+//! The sequence of changes to a followed table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const MAX_MERGED_ROWS: u64 = 64 << 10;
 /// Maximum number of ranges collected from single commits; the stored record has at most as many.
 const MAX_SPANS: usize = 1_024;
 
-/// The next change of a table after a position.
+/// The next change to a table after a position.
 #[derive(Debug)]
 pub enum NextChange {
     /// No change yet.
@@ -53,8 +53,8 @@ pub struct AddedRows {
 }
 
 impl Storage {
-    /// Returns the change after transaction `after` in a table, up to the snapshot. `is_separate`
-    /// reports each commit separately.
+    /// Returns the table's next change after transaction `after`, up to the snapshot. With
+    /// `is_separate`, each commit is reported separately.
     pub fn next_change(
         &self,
         snapshot: &Snapshot,

@@ -1,4 +1,4 @@
-//! Writes commits to disk: flush and checkpoint, and the handling of failed syncs.
+//! Writes commits to disk (flush and checkpoint) and handles failed syncs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -65,7 +65,7 @@ impl Storage {
         self.space.promise(rewrites.rewrite_bytes);
     }
 
-    /// Adds a failed checkpoint's rewrites again, so that the next checkpoint performs them.
+    /// Adds a failed checkpoint's rewrites again, so the next checkpoint performs them.
     pub(super) fn restore_rewrites(&self, rewrites: PendingRewrites) {
         let mut writer = self.writer.lock();
         writer.pending_rewrites.dead_bytes += rewrites.dead_bytes;
@@ -191,9 +191,9 @@ impl Storage {
         self.close_until(None).map(drop)
     }
 
-    /// Closes the storage in approximately this time, and aborts a slower checkpoint. The next
-    /// start then recovers the rows from the log, which is as durable as the commit mode requires.
-    /// Returns whether the checkpoint completed.
+    /// Closes the storage within approximately this time, and aborts a checkpoint that takes
+    /// longer. The next start then recovers the rows from the log, which is as durable as the
+    /// commit mode requires. Returns whether the checkpoint completed.
     pub fn close_within(&self, time: Duration) -> EngineResult<bool> {
         self.close_until(Some(Instant::now() + time))
     }
@@ -235,7 +235,7 @@ impl Storage {
         }
     }
 
-    /// Whether a running checkpoint should stop although it is unfinished.
+    /// Whether a running checkpoint should stop even though it is unfinished.
     pub(super) fn is_late(&self) -> bool {
         self.ends.lock().is_some_and(|ends| Instant::now() >= ends)
     }

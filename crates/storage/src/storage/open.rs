@@ -77,7 +77,7 @@ impl Storage {
         });
         storage.space.reserve(storage.vfs.system());
         if storage.options.verify == Verify::Open {
-            // The result is not needed, because damage is recorded with its table.
+            // The result is not needed, because damage is recorded on the table.
             storage.check(None)?;
         }
         if storage.options.background {

@@ -58,7 +58,8 @@ impl Storage {
         ))
     }
 
-    /// Rewrites a partition in this format. Fails with `Replan` if it was changed meanwhile.
+    /// Rewrites a partition in this format. Fails with `Replan` if it has been changed in the
+    /// meantime.
     pub(crate) fn rewrite_partition(
         self: &Arc<Self>,
         table: TableId,
@@ -231,7 +232,7 @@ impl Rows {
         SegmentMeta { name, file_len, footer_crc, rows, bounds: self.bounds(order), lsn: 0 }
     }
 
-    /// Returns the rows from `first` to before `end`, numbered in row order.
+    /// Returns rows `first..end`, numbered in row order.
     pub(crate) fn between(&self, first: u64, end: u64) -> Vec<SourceRange> {
         let mut at = 0;
         let mut between = Vec::new();

@@ -25,7 +25,7 @@ pub struct Damage {
 }
 
 impl TableSnapshot {
-    /// First known damage of the table's files.
+    /// First known damage to the table's files.
     fn damaged_file(&self) -> Option<EngineError> {
         if !is_suspect() {
             return None;
@@ -41,7 +41,7 @@ impl TableSnapshot {
 }
 
 impl Snapshot {
-    /// Known damage of a table; `None` for an intact table. A table counts as intact until damaged
+    /// Known damage to a table; `None` for an intact table. A table counts as intact until damaged
     /// data is read. A full check reads all data.
     pub fn damage(&self, table: &TableSnapshot) -> Option<Damage> {
         let schema = table.schema();

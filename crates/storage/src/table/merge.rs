@@ -45,7 +45,8 @@ pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<SourceRange> {
     order
 }
 
-/// Returns the number of leading rows for which `holds` is true. It must be true for a prefix only.
+/// Returns the number of leading rows for which `holds` is true. `holds` must be true only for a
+/// prefix.
 fn gallop(rows: &[i64], holds: impl Fn(i64) -> bool) -> usize {
     let mut bound = 1;
     while bound < rows.len() && holds(rows[bound]) {

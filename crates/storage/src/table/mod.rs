@@ -68,8 +68,7 @@ pub struct TableSnapshot {
     /// Partitions as of the last checkpoint or bulk write.
     pub(crate) cold: Arc<PartitionMap>,
     /// Partitions that small commits have changed since then; they hide the cold ones. There are
-    /// few of them, so that a commit copies only a few, regardless of the table's number of
-    /// partitions.
+    /// few of them, so a commit copies only a few, regardless of the table's number of partitions.
     pub(crate) hot: PartitionMap,
     /// Partitions that are retained but invisible.
     pub(crate) detached: Arc<PartitionMap>,
@@ -108,7 +107,7 @@ impl TableSnapshot {
         &self.head.schema
     }
 
-    /// Number of rows. With DEDUP keys, it reads the keys wherever runs and segments have
+    /// Number of rows. With DEDUP keys, computing it reads the keys wherever runs and segments have
     /// overlapped since the last checkpoint. Otherwise, the number is already known.
     pub fn row_count(&self) -> EngineResult<u64> {
         let timestamp = self.schema().timestamp_column();
@@ -353,11 +352,11 @@ pub struct PartitionInfo {
     pub runs: usize,
     /// Maximum number of segments and runs that overlap at one timestamp. Readers merge them there.
     pub overlap: usize,
-    /// Bytes of the segments.
+    /// Size of the segments in bytes.
     pub disk_bytes: u64,
     /// Whether some of its rows are in Parquet files.
     pub parquet: bool,
-    /// Bytes of its Parquet files.
+    /// Size of its Parquet files in bytes.
     pub parquet_bytes: u64,
 }
 
@@ -378,7 +377,7 @@ impl Slice {
         self.rows.len()
     }
 
-    /// Whether its cells are read in place, so that reading a single cell is not more expensive
+    /// Whether the slice's cells are read in place, so reading a single cell is not more expensive
     /// than reading many.
     pub fn is_plain(&self) -> bool {
         !matches!(&self.source, RowSource::Segment(segment) if segment.is_parquet())

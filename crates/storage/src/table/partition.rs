@@ -18,11 +18,12 @@ use crate::table::upsert::UpsertKeys;
 /// A range of at least this many rows of one run or segment is read in place; shorter ranges are
 /// copied together.
 const READ_IN_PLACE_ROWS: usize = 4_096;
-/// Maximum rows copied together, so that a reader of few rows does not merge a whole partition.
+/// Maximum number of rows copied together, so that a reader that needs few rows does not merge a
+/// whole partition.
 const MERGED_ROWS: usize = 256 << 10;
 
-/// Minimum number of rows with which a commit forms a separate run. Copying so many rows into
-/// another run takes longer than reading one more run.
+/// Minimum number of rows for a commit to form a separate run. Copying that many rows into another
+/// run takes longer than reading one more run.
 const LONG_RUN_ROWS: usize = 64 << 10;
 
 /// Consecutive rows of a run or segment, in a partition's time order.
@@ -46,7 +47,7 @@ pub(crate) struct Partition {
     pub(crate) segments: Vec<Arc<Segment>>,
     /// In-memory runs, in arrival order.
     pub(crate) runs: Vec<Arc<Run>>,
-    /// Latest transaction since the start that changed the partition's rows or cells. A checkpoint
+    /// Latest transaction since startup that changed the partition's rows or cells. A checkpoint
     /// does not change this number, because it only moves rows.
     pub(crate) changed: u64,
     view: OnceLock<Arc<[Fragment]>>,
@@ -67,7 +68,7 @@ impl Partition {
         pieces
     }
 
-    /// Number of rows, without deleted rows but including rows that later rows replace.
+    /// Number of rows, excluding deleted rows but including rows that later rows replace.
     pub(crate) fn rows(&self) -> u64 {
         let runs: usize = self.runs.iter().map(|run| run.rows).sum();
         let segments: usize = self.segments.iter().map(|segment| segment.living_rows()).sum();
@@ -298,9 +299,9 @@ fn in_time_order(pieces: &[RowSource], timestamp: &ColumnSchema) -> EngineResult
     Ok(fragments)
 }
 
-/// Groups runs and segments that overlap in time; the groups are in time order. Two of them that
-/// only share a boundary timestamp overlap in two cases: the one that must be second arrived first,
-/// or it may replace rows of the other one.
+/// Groups runs and segments that overlap in time; the groups are in time order. Two items that only
+/// share a boundary timestamp overlap in two cases: the item that must come second arrived first,
+/// or that item may replace rows of the first.
 pub(crate) fn clusters(sources: &[RowSource]) -> Vec<Vec<usize>> {
     let mut by_time: Vec<usize> = (0..sources.len()).collect();
     by_time.sort_by_key(|&index| (sources[index].bounds(), index));

@@ -1,8 +1,8 @@
 //! Rows that wait for a commit, and how their own session sees them.
 //!
-//! They are applied to a snapshot by the same state machine as a commit, but without the log and
-//! invisible to other sessions. Discarded rows leave only symbol strings that no row uses, as
-//! discarded bulk writes do.
+//! The state machine that applies commits also applies these rows to a snapshot. However, they are
+//! not logged, and other sessions do not see them. Discarded rows leave only symbol strings that no
+//! row uses, as discarded bulk writes do.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::state::resolve::resolve;
 use crate::storage::Storage;
 use crate::table::schema::{TableId, TableSchema};
 
-/// Maximum bytes of pending rows that are combined.
+/// Maximum size of combined pending rows, in bytes.
 const JOINED_BYTES: usize = 64 << 20;
 
 /// Rows of one table that wait for a commit: checked, and ascending in time.
@@ -36,12 +36,12 @@ impl PendingRows {
         Self { schema, rows, bytes }
     }
 
-    /// Table to which they belong.
+    /// Table that the rows belong to.
     pub fn table(&self) -> TableId {
         self.schema.id
     }
 
-    /// Bytes in memory.
+    /// Size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -13,7 +13,7 @@ pub(crate) const MATERIALIZED_RECORDS: &str = "materialized_view";
 pub(crate) const MATERIALIZED_STATES: &str = "materialized_state";
 /// A materialized view with such a record is a live view.
 pub(crate) const LIVE_RECORDS: &str = "live_view";
-/// Reason why a materialized view may not be refreshed.
+/// Why a materialized view must not be refreshed.
 pub(crate) const REFUSAL_RECORDS: &str = "refresh_refusal";
 
 /// All kinds of records above.

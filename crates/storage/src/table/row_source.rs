@@ -63,7 +63,7 @@ impl Merged {
         Self { rows, bounds, sources, order, columns: Mutex::default() }
     }
 
-    /// Returns the sources of `len` rows from `start` on, in row order.
+    /// Returns the sources of `len` rows starting at `start`, in row order.
     pub(crate) fn origins(
         &self,
         start: usize,
@@ -167,7 +167,7 @@ impl RowSource {
     }
 }
 
-/// Returns the row order of several sources, given in arrival order, without replaced and deleted
+/// Returns the row order of several sources, given in arrival order, excluding replaced and deleted
 /// rows. `times` contains their timestamps.
 pub(crate) fn order_of(pieces: &[RowSource], times: &[&[i64]]) -> EngineResult<Vec<SourceRange>> {
     let sources: Vec<Source<'_>> = pieces

@@ -1,4 +1,4 @@
-//! Definition of a table.
+//! Table definitions.
 
 use serde::{Deserialize, Serialize};
 use tidemark_types::{PartitionBy, SqlType, identifier};
@@ -85,7 +85,7 @@ impl ColumnSchema {
         }
     }
 
-    /// Identity that survives changes of the column's name or type.
+    /// Identity that survives changes to the column's name or type.
     #[must_use]
     pub fn identity(&self) -> u32 {
         if self.in_place_of == 0 { self.id } else { self.in_place_of }
@@ -99,7 +99,7 @@ pub struct TableSchema {
     pub id: TableId,
     /// Name, in its original case.
     pub name: String,
-    /// Increases with every change of the definition. A change must specify the version it is based
+    /// Increases with every change to the definition. A change must specify the version it is based
     /// on.
     pub version: u64,
     /// Columns in order.
@@ -114,7 +114,7 @@ pub struct TableSchema {
     /// where they are still invisible.
     pub max_uncommitted_rows: u64,
     /// Usual delay of late rows in a bulk write, in microseconds. The most recent rows remain in
-    /// memory for this period, as far as memory allows.
+    /// memory for this period, memory permitting.
     pub o3_max_lag_micros: i64,
     /// Identifiers of the DEDUP UPSERT key columns, including the designated timestamp. A row
     /// replaces earlier rows with the same keys. If empty, no row is replaced.
@@ -132,8 +132,8 @@ pub struct TableSchema {
     pub in_place_of: TableId,
 }
 
-/// STORAGE POLICY. The ages of partitions have the form of a time to live: hours if positive,
-/// months if negative, none if 0.
+/// STORAGE POLICY. Partition ages are expressed like a time to live: hours if positive, months if
+/// negative, none if 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoragePolicy {
     /// Age at which partitions become Parquet files.
@@ -156,7 +156,7 @@ pub struct Constraint {
     pub name: String,
     /// Kind of the constraint.
     pub kind: ConstraintKind,
-    /// Names of the columns, in the order of the key.
+    /// Column names, in key order.
     pub columns: Vec<String>,
     /// Target of a foreign key; `None` if the other table did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -188,7 +188,7 @@ pub struct Reference {
     pub table: TableId,
     /// Names of the referenced columns, in the order of the key columns.
     pub columns: Vec<String>,
-    /// Actions of ON UPDATE and ON DELETE, by the letters of `PostgreSQL`: `a` no action, `r`
+    /// Actions of ON UPDATE and ON DELETE, using `PostgreSQL`'s letters: `a` no action, `r`
     /// restrict, `c` cascade, `n` set null, `d` set default.
     pub actions: (char, char),
 }
@@ -235,7 +235,7 @@ impl TableSchema {
         if self.in_place_of == 0 { self.id } else { self.in_place_of }
     }
 
-    /// Returns the same definition with other defaults.
+    /// Returns the same definition with these defaults.
     #[must_use]
     pub fn with_defaults(self, defaults: TableDefaults) -> Self {
         let TableDefaults { max_uncommitted_rows, o3_max_lag_micros } = defaults;

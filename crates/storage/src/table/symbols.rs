@@ -1,8 +1,8 @@
-//! Symbol dictionaries: strings get permanent keys in the order of their first use.
+//! Symbol dictionaries: strings get permanent keys in order of first use.
 //!
 //! A column's store is append-only and shared by all snapshots; each snapshot sees a prefix. An
 //! aborted bulk write may leave strings that no row uses. Such strings cost a few bytes, but they
-//! make it unnecessary for other writers to lock the keys.
+//! spare other writers from having to lock the keys.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -21,7 +21,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::disk::file::StoredFile;
 
-/// Strings added to a dictionary, with keys from `first_key` on.
+/// Strings added to a dictionary, with keys starting at `first_key`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewSymbols {
     pub(crate) column: u32,
@@ -35,7 +35,7 @@ pub(crate) struct SymbolStore {
     inner: RwLock<Texts>,
     /// Files with the symbols that the manifest lists, in key order.
     files: Mutex<Vec<SymbolFile>>,
-    /// Damage of one of the files, if any. Some strings are then unknown.
+    /// Damage to one of the files, if any. Some strings are then unknown.
     damage: Mutex<Option<EngineError>>,
     /// Number of unknown strings.
     lost: AtomicUsize,
@@ -138,7 +138,7 @@ impl SymbolStore {
         Ok(())
     }
 
-    /// Damage of its files, if any.
+    /// Damage to the dictionary's files, if any.
     pub(crate) fn damage(&self) -> Option<EngineError> {
         self.damage.lock().clone()
     }
@@ -170,7 +170,7 @@ impl SymbolStore {
         self.condemn(error);
         let known = self.inner.read().ends.len() as u32;
         let end = file.first_key + file.count;
-        // Starts with the replacement character, with which no symbol starts.
+        // Starts with the replacement character, because no symbol starts with it.
         let text = |key: u32| format!("\u{FFFD}lost symbol {key}");
         let lost: Vec<String> = (known..end).map(text).collect();
         self.lost.fetch_add(lost.len(), Ordering::Relaxed);
@@ -258,8 +258,7 @@ impl SymbolDictionary {
         Self::new(Arc::clone(&self.store), len.max(self.len))
     }
 
-    /// Whether this dictionary extends an earlier one, so that the earlier keys have the same
-    /// meaning.
+    /// Whether this dictionary extends an earlier one, so the earlier keys have the same meaning.
     #[must_use]
     pub fn extends(&self, earlier: &Self) -> bool {
         Arc::ptr_eq(&self.store, &earlier.store) && earlier.len <= self.len
@@ -270,7 +269,7 @@ impl SymbolDictionary {
         self.len as usize
     }
 
-    /// Whether there is no symbol.
+    /// True if there are no symbols.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -18,7 +18,7 @@ use crate::segment::column::ColumnData;
 use crate::table::merge::{SourceRange, merge_order};
 use crate::table::schema::{ColumnSchema, TableSchema};
 
-/// Maximum number of rows with equal timestamps that are compared together. It is exceeded if a
+/// Maximum number of rows with equal timestamps that are compared together. Exceeded only if a
 /// single timestamp has more rows.
 const COMPARED_ROWS: usize = 256 << 10;
 /// Up to this many keys are compared one by one; more are hashed.
@@ -58,7 +58,7 @@ pub(crate) struct Source<'a> {
     pub(crate) upsert: Option<&'a Arc<UpsertKeys>>,
 }
 
-/// Returns the positions in `order` of the rows to keep: among rows with equal keys, the last one.
+/// Returns the positions in `order` of the rows to keep: the last of the rows with equal keys.
 /// `order` is ascending in time; rows with equal timestamps are in arrival order.
 pub(crate) fn last_of_each(
     schema: &TableSchema,
