@@ -111,7 +111,7 @@ pub struct ExpireRows {
     pub span: Span,
 }
 
-/// The rule by which rows of a view expire.
+/// The rule by which a view's rows expire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "rule")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -152,7 +152,7 @@ pub enum ViewAction {
 #[serde(tag = "mode")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RefreshMode {
-    /// Without a mode.
+    /// No mode given.
     Default,
     /// FULL
     Full,

@@ -119,7 +119,7 @@ pub enum LogicalOperator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CaseBranch {
-    /// The condition, or the value that is compared with the operand.
+    /// The condition, or the value compared with the operand.
     pub when: NodeId,
     /// The result.
     pub then: NodeId,
@@ -127,10 +127,10 @@ pub struct CaseBranch {
 
 /// A function call.
 ///
-/// Special syntax is also stored as a call. `EXTRACT(day FROM ts)` has the field name as a string
-/// in its first argument. `a = ANY (…)` and `a = ALL (…)` have a call of that name as the right
-/// operand. `UNNEST(v COLUMNS(a INT))` has a call named `COLUMNS` whose arguments are casts of the
-/// field names.
+/// Special syntax is also stored as a call. The first argument of `EXTRACT(day FROM ts)` is the
+/// field name, as a string. The right operand of `a = ANY (…)` and `a = ALL (…)` is a call with
+/// that name. `UNNEST(v COLUMNS(a INT))` has a call named `COLUMNS` whose arguments are casts of
+/// the field names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CallNode {
@@ -167,7 +167,7 @@ pub struct WindowSpec {
     pub anchor: Option<Anchor>,
 }
 
-/// The ANCHOR clause of a window: window functions restart when a new period starts.
+/// A window's ANCHOR clause: window functions restart when a new period starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Anchor {
@@ -182,7 +182,7 @@ pub struct Anchor {
 #[serde(tag = "by")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AnchorPeriod {
-    /// DAILY: a new period starts each day at `time`, in the time zone `zone`, by default UTC.
+    /// DAILY: a new period starts each day at `time`, in time zone `zone` (UTC by default).
     Daily { time: Name, zone: Option<Name> },
     /// EXPRESSION e: a new period starts when the value of `e` changes
     Expression { value: NodeId },

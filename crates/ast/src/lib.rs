@@ -1,13 +1,13 @@
-//! The syntax tree of a statement, which the parser (TypeScript) passes to the binder (Rust).
+//! A statement's syntax tree, which the parser (TypeScript) passes to the binder (Rust).
 //!
 //! A tree is a flat table: [`Tree::nodes`] holds every node, and children are indices into it
-//! ([`NodeId`]), so deep nesting costs no stack space in either language. A chain of AND, OR or
-//! `||` is one n-ary node. [`Tree::spans`] is parallel to the nodes.
+//! ([`NodeId`]), so deep nesting uses no stack space in either language. A chain of AND, OR or `||`
+//! is one n-ary node. [`Tree::spans`] is parallel to the nodes. All positions are UTF-16 offsets
+//! computed by the TypeScript lexer. Rust copies them and computes new offsets only in
+//! [`PlainRows`], whose cells have no stored positions.
 //!
-//! All positions are UTF-16 offsets computed by the TypeScript lexer. Rust copies them and computes
-//! new offsets only in [`PlainRows`], whose cells have no stored positions. This crate has no
-//! semantic rules and no engine types. `npm run generate` writes its TypeScript counterpart,
-//! `ts/sql/ast.generated.ts`, from these definitions.
+//! This crate contains no semantic rules and no engine types. `npm run generate` writes its
+//! TypeScript counterpart, `ts/sql/ast.generated.ts`, from these definitions.
 
 #![forbid(unsafe_code)]
 

@@ -22,7 +22,7 @@ const MAX_DIGITS: usize = 18;
 pub struct LiftedQuery<'t> {
     /// The SQL text with `$1`, `$2`, … in place of the literals.
     pub text: String,
-    /// The parameters' types; `None` for a string, whose type is that of the other operand.
+    /// The parameters' types; `None` for a string, which takes the other operand's type.
     pub types: Vec<Option<&'static str>>,
     /// The literals as parameter values, without quotes.
     pub values: Vec<Cow<'t, str>>,

@@ -1,4 +1,4 @@
-//! Rows of VALUES with plain literals only, passed to Rust as written.
+//! VALUES rows that contain only plain literals, passed to Rust as written.
 
 use std::borrow::Cow;
 

@@ -197,7 +197,7 @@ pub enum JoinKind {
 }
 
 impl JoinKind {
-    /// Whether the join matches rows by the designated timestamps of its inputs.
+    /// Whether the join matches rows by its inputs' designated timestamps.
     #[must_use]
     pub fn is_by_time(&self) -> bool {
         match self {
@@ -211,7 +211,7 @@ impl JoinKind {
     }
 }
 
-/// The condition of a join.
+/// The join condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "on")]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -28,8 +28,7 @@ pub struct CreateTableNode {
     pub wal: Option<bool>,
     /// DEDUP UPSERT KEYS columns.
     pub dedup_keys: Vec<Name>,
-    /// PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, for the table and for single
-    /// columns.
+    /// PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, at table and column level.
     pub constraints: Vec<ConstraintNode>,
     /// TTL as written, `30d` or `4 WEEKS`, with its span.
     pub ttl: Option<Name>,
@@ -136,8 +135,8 @@ pub struct ColumnDefinition {
     pub not_null: bool,
     /// DEFAULT expression.
     pub default: Option<NodeId>,
-    /// Options of the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`, `INCLUDE (…)`,
-    /// `PARQUET (…)`. The value is the content of the parentheses.
+    /// Index or file format options: `INDEX CAPACITY n`, `INDEX TYPE t`, `INCLUDE (…)`, `PARQUET
+    /// (…)`. The value is the content of the parentheses.
     #[serde(default)]
     pub options: Vec<OptionValue>,
 }
@@ -188,7 +187,7 @@ pub struct InsertNode {
 pub struct Conflict {
     /// The conflict target columns; empty if none are given.
     pub keys: Vec<Name>,
-    /// SET column = expression. The expressions can read the existing row and the row `excluded`.
+    /// SET column = expression. The expressions can read the existing row and the `excluded` row.
     /// Empty for DO NOTHING.
     pub assignments: Vec<(Name, NodeId)>,
     /// WHERE condition.
@@ -197,7 +196,7 @@ pub struct Conflict {
     pub span: Span,
 }
 
-/// VALUES rows that do not consist of plain literals only. Literals are not stored as nodes but in
+/// VALUES rows that contain more than plain literals. Literals are not stored as nodes but in
 /// parallel lists, row by row.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -44,7 +44,7 @@ fn batches(rows: usize, seed: u64) -> Vec<RecordBatch> {
             let step = span / rows as i64;
             let ts = (0..len).map(|row| (start + row) as i64 * step + rng.random_range(0..step));
             let ts = TimestampMicrosecondArray::from_iter_values(ts);
-            // Skewed: low symbols are frequent.
+            // Skewed: low symbol codes are more frequent.
             let codes = (0..len).map(|_| {
                 let unit: f64 = rng.random();
                 (unit * unit * SYMBOLS as f64) as i32

@@ -1,5 +1,5 @@
-//! Reuses a plan for other parameter values, so that a prepared statement with parameters in its
-//! WHERE clause is planned only once.
+//! Reuses a plan for other parameter values, so a prepared statement with parameters in its WHERE
+//! clause is planned only once.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::session::PlanSession;
 use tidemark_operators::{Facts, FilteredScan, PlanNode, Rows, Scan, SliceScan, Test};
 
 impl PlanSession {
-    /// Returns the plan for these rows instead of the rows for which it was built; `None` if the
-    /// planner might have chosen a different plan. Shares no execution state with `plan`.
+    /// Returns the plan with these rows in place of those it was built for; `None` if the planner
+    /// might have chosen a different plan. Shares no execution state with `plan`.
     pub fn reading(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -66,7 +66,7 @@ impl PlanSession {
         condition(predicate, names, filtered.scan(), self)
     }
 
-    /// Lowers a condition to the form that the filter of such a plan uses.
+    /// Lowers a condition to the form used by the filter of such a plan.
     pub fn lowered(
         &self,
         plan: &Arc<dyn ExecutionPlan>,

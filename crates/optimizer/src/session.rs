@@ -56,22 +56,22 @@ const MAX_MERGE_BYTES: usize = 10 << 20;
 /// memory and cannot spill them: with batches as large as a scan's, two sorted inputs took 20 MiB.
 const MERGED_ROWS: usize = 16 * 1024;
 
-/// Maximum rows of a build side that all workers share, or maximum bytes if its size in bytes is
-/// known.
+/// Maximum size of a build side shared by all workers: in bytes if that size is known, otherwise in
+/// rows.
 const MAX_SHARED_BUILD_ROWS: usize = 1 << 20;
 const MAX_SHARED_BUILD_BYTES: usize = 64 << 20;
 
-/// Options of a session.
+/// Session options.
 #[derive(Clone)]
 pub struct SessionOptions {
     /// Number of workers per query.
     pub target_partitions: usize,
     /// Memory pool and spill directory, shared by all sessions.
     pub runtime: Arc<RuntimeEnv>,
-    /// Memory limit of a query in bytes.
+    /// Memory limit per query, in bytes.
     pub query_memory_bytes: usize,
-    /// Minimum rows of a scan partition and maximum rows of its batches; `None` selects the fastest
-    /// values.
+    /// Minimum number of rows per scan partition and maximum number per batch; `None` selects the
+    /// fastest values.
     pub scan_partition_rows: Option<NonZeroUsize>,
 }
 
@@ -104,14 +104,14 @@ pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 /// they cost in planning time.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     vec![
-        // Folds constants, so that time predicates become literals that a scan can use.
+        // Folds constants, so time predicates become literals that a scan can use.
         Arc::new(SimplifyExpressions::new()),
         // DISTINCT has no physical operator.
         Arc::new(GroupDistinct::default()),
         // Tidemark: reduces the keys that are hashed and compared.
         Arc::new(DependentKeys),
         // Tidemark: turns equalities into keys. Otherwise, joins with a condition in WHERE, or with
-        // one in addition to an equality, would be nested loops.
+        // a condition besides an equality, would be nested loops.
         Arc::new(JoinKeys),
         // Removes `WHERE true`, and replaces `WHERE false` with an empty input.
         Arc::new(EliminateFilter::new()),
@@ -121,18 +121,18 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(PushDownLimit::new()),
         // Moves time predicates to the scan, where they prune, and other predicates below joins.
         Arc::new(PushFilters::default()),
-        // Tidemark: balances the condition chains of the previous rule.
+        // Tidemark: balances the condition chains that the previous rule builds.
         Arc::new(BalanceConditions),
-        // Removes unused columns, so that they are neither mapped nor filtered.
+        // Removes unused columns, so they are neither mapped nor filtered.
         Arc::new(NarrowInputs(OptimizeProjections::new())),
-        // Tidemark: maps values that compare equal to one key.
+        // Tidemark: maps all values that compare equal to a single key.
         Arc::new(EqualKeys),
-        // Tidemark: shares long constants, so that they are not copied into each row.
+        // Tidemark: shares long constants, so they are not copied into each row.
         Arc::new(InternLiterals),
     ]
 }
 
-/// The planning session of a database: the rules, and the settings and runtime of its plans.
+/// A database's planning session: the rules, and the settings and runtime for its plans.
 ///
 /// `DataFusion`'s own session, `SessionState`, falls back to its full lists of rules and functions,
 /// which then become part of the addon. This session has only its own rules, and no catalog or
@@ -308,7 +308,7 @@ impl OptimizerConfig for PlanSession {
     }
 }
 
-/// Builds the configuration of plans.
+/// Builds the session configuration for plans.
 fn session_config(options: &SessionOptions) -> SessionConfig {
     let partitions = options.target_partitions.max(1);
     let merging = options.query_memory_bytes / partitions / MERGE_MEMORY_DIVISOR;

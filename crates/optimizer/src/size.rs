@@ -1,5 +1,5 @@
-//! Size of a logical plan and its limits: planning time and memory grow with the number of nodes,
-//! and stack use with the depth.
+//! Logical plan size and its limits: planning time and memory grow with the number of nodes, and
+//! stack use with the depth.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result};
@@ -19,13 +19,13 @@ pub const MAX_PLAN_DEPTH: usize = 3_000;
 /// Maximum sum of the depths of all expression nodes. Rules request the type of a node repeatedly,
 /// and each request visits all nodes below it.
 const MAX_NESTING: usize = 4_000_000;
-/// Maximum keys of an ORDER BY; planning time grows with the cube of their number.
+/// Maximum number of ORDER BY keys; planning time grows with the cube of this number.
 const MAX_SORT_KEYS: usize = 300;
-/// Maximum keys of a GROUP BY or LATEST ON.
+/// Maximum number of GROUP BY or LATEST ON keys.
 const MAX_GROUP_KEYS: usize = 1_000;
-/// Maximum columns of DISTINCT, UNION, EXCEPT and INTERSECT.
+/// Maximum number of columns in DISTINCT, UNION, EXCEPT and INTERSECT.
 const MAX_DISTINCT_COLUMNS: usize = 2_000;
-/// Maximum keys of a join.
+/// Maximum number of join keys.
 const MAX_JOIN_KEYS: usize = 1_000;
 /// Maximum number of scalar sub-queries. Each becomes a join that widens the rows of the next join.
 const MAX_SCALAR_QUERIES: usize = 100;
@@ -42,7 +42,7 @@ const MAX_LOOKUPS: usize = 30_000_000;
 const FEW_NODES: usize = 400;
 const SHALLOW: usize = 60;
 
-/// Result of counting a plan.
+/// The measured size of a plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlanSize {
     /// Number of operators and expressions.
@@ -55,14 +55,14 @@ pub struct PlanSize {
 }
 
 impl PlanSize {
-    /// Counts a plan; fails beyond the limits.
+    /// Measures a plan; fails if it exceeds the limits.
     pub fn of(plan: &LogicalPlan) -> EngineResult<Self> {
         let mut size = Self::default();
         size.plan(plan, 1)?;
         Ok(size)
     }
 
-    /// Counts the nodes of an expression; fails beyond the limits.
+    /// Measures an expression; fails if it exceeds the limits.
     pub fn of_expr(expr: &Expr) -> EngineResult<Self> {
         let mut size = Self::default();
         size.expr(expr, 1, 1)?;
@@ -183,7 +183,7 @@ pub fn check_windows(count: usize) -> EngineResult<()> {
     if count > MAX_WINDOWS { refuse("window functions", count, MAX_WINDOWS) } else { Ok(()) }
 }
 
-/// Rejects too many window functions that are computed together on rows in time order.
+/// Fails if too many window functions would be computed together on rows in time order.
 pub fn check_time_windows(count: usize) -> EngineResult<()> {
     if count > MAX_TIME_WINDOWS {
         return refuse("window functions", count, MAX_TIME_WINDOWS);
@@ -191,7 +191,7 @@ pub fn check_time_windows(count: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Rejects too many keys of LATEST ON.
+/// Rejects a LATEST ON with too many keys.
 pub fn check_latest_keys(count: usize) -> EngineResult<()> {
     if count > MAX_GROUP_KEYS {
         return refuse("LATEST ON keys", count, MAX_GROUP_KEYS);
@@ -233,7 +233,7 @@ fn too_complex(how: &str) -> EngineError {
         .with_hint("common table expressions, views and column aliases count at each use")
 }
 
-/// Fails if planning has increased a plan beyond the limits.
+/// Fails if planning has grown a plan beyond the limits.
 pub(crate) fn check(plan: &LogicalPlan) -> Result<PlanSize> {
     PlanSize::of(plan).map_err(|error| DataFusionError::External(Box::new(error)))
 }

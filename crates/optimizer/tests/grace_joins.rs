@@ -1,5 +1,5 @@
-//! Checks joins that spill to files against nested loops, over random rows with every kind of key.
-//! Memory is so low that `DataFusion`'s hash join rejects many of them; Tidemark's joins reject
+//! Compares joins that spill to files with nested loops, on random rows with every kind of key.
+//! Memory is so tight that `DataFusion`'s hash join rejects many of them; Tidemark's joins reject
 //! none.
 #![allow(
     clippy::unwrap_used,
@@ -48,7 +48,7 @@ use support::random;
 use tidemark_operators::{equi_join, with_files};
 
 const KEY_KINDS: usize = 4;
-/// Rounds with sides that do not fit in memory.
+/// Rounds whose inputs do not fit in memory.
 const LARGE_ROUNDS: usize = 10;
 const JOINS: [JoinType; 10] = [
     JoinType::Inner,
@@ -192,7 +192,7 @@ impl Join {
         if is_null && self.nulls == NullEquality::NullEqualsNothing {
             return None;
         }
-        // Both zeros are one key.
+        // Both zeros count as one key.
         let key = |cell: &Option<String>| cell.as_ref().map(|text| text.replace("-0.0", "0.0"));
         Some(row[..self.keys].iter().map(key).collect())
     }
@@ -256,8 +256,7 @@ impl Join {
         rows
     }
 
-    /// Whether rows are in the order of the right side, or of the left side if the hash join has
-    /// that order.
+    /// Whether the rows follow the right side's order, or the left side's if the hash join does.
     fn is_in_order(&self, ours: Ours, rows: &[Cells]) -> bool {
         use JoinType::*;
         let right = match self.kind {
@@ -471,7 +470,7 @@ fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 }
 
 async fn assert_memory_released(runtime: &Arc<RuntimeEnv>, shown: &str) {
-    // The tasks of an exchange are aborted, and end a little later.
+    // An exchange's tasks are aborted and end slightly later.
     for _ in 0..500 {
         if runtime.memory_pool.reserved() > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;

@@ -1,4 +1,4 @@
-//! Compares lookup joins with `DataFusion`'s hash joins, over random rows with every kind of key.
+//! Compares lookup joins with `DataFusion`'s hash joins, on random rows with every kind of key.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -190,7 +190,7 @@ fn numbers_ascend(keys: usize) -> JoinFilter {
     )
 }
 
-/// One row of a join produces very many rows, in batches of the usual size.
+/// A single join row produces a huge number of rows, in batches of the usual size.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_key_with_many_matches_produces_small_batches() {
     let alike = |name: &str, rows: usize| {
@@ -242,12 +242,12 @@ async fn long_list_values_produce_small_batches() {
     assert_eq!(rows, 500);
 }
 
-/// The memory of the keys is counted while IDs are assigned. If the limit is exceeded, the build
+/// The memory for the keys is counted while IDs are assigned. If the limit is exceeded, the build
 /// side is written to a file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_that_exceed_the_memory_limit_spill_to_files() {
     let keys = |name: &str, rows: i64| {
-        // The keys are far apart, so that a table indexed by key does not pay off.
+        // The keys are too far apart for a table indexed by key to pay off.
         let keys = (0..rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
         let keys: ArrayRef = Arc::new(keys.collect::<Int64Array>());
         in_memory(&[vec![RecordBatch::try_from_iter([(name, keys)]).unwrap()]])

@@ -1,4 +1,4 @@
-//! Compares joins of two ordered sides with nested loops, through optimised plans over stored
+//! Compares joins of two ordered inputs with nested loops, using optimised plans over stored
 //! tables.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -48,7 +48,7 @@ fn stored(store: &Store, rng: &mut ChaCha8Rng, name: &str, span: i64) -> (Logica
     (scan(name, &table, vec![]), rows)
 }
 
-/// Some rows of a side, with or without a condition.
+/// All of a side's rows, or only those that satisfy a condition.
 fn side(
     rng: &mut ChaCha8Rng,
     (plan, rows): (LogicalPlan, Vec<Row>),
@@ -138,7 +138,8 @@ async fn merge_joins_match_nested_loops() {
     assert!(found > 10_000 && merged > 110, "{found} rows, {merged} merged");
 }
 
-/// Merge joins that are joined with a third table, aggregated, or output few or no columns.
+/// Merge joins whose result is joined with a third table, aggregated, or reduced to few or no
+/// columns.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn merge_joins_feed_merge_joins_and_aggregates() {
     let mut rng = random();
@@ -176,8 +177,8 @@ fn one_time(number: i32) -> Row {
     Row { ts: 7, symbol: None, price: None, size: Some(1), note: None, number }
 }
 
-/// All rows have the same time: the pairs arrive in batches of the usual size, and rows of the
-/// other side that a condition copies are counted as memory.
+/// All rows have the same timestamp. The pairs arrive in batches of the usual size, and other-side
+/// rows that a condition copies are counted as memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_rows_with_one_timestamp_stay_within_the_memory_limit() {
     let store = Store::new();
@@ -222,7 +223,7 @@ async fn many_rows_with_one_timestamp_stay_within_the_memory_limit() {
     }
 }
 
-/// Sides for which a lookup table is better, and sides that are not in order, are not merged.
+/// Inputs that suit a lookup table better, and unordered inputs, are not merged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn small_inputs_use_a_lookup_join() {
     let store = Store::new();

@@ -1,4 +1,4 @@
-//! Compares every operator with a naive implementation, through optimised plans over stored tables.
+//! Compares every operator with a naive implementation, using optimised plans over stored tables.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod reference_operators;
@@ -113,7 +113,7 @@ fn expected_aggregates(rows: &[Row]) -> Vec<String> {
     ]
 }
 
-/// A naive comparison of doubles, row by row, under the name of the production function.
+/// A naive comparison of doubles, row by row, under the production function's name.
 fn double_comparison(name: &str, holds: fn(f64, f64) -> bool) -> ScalarUDF {
     let compare = move |arguments: &[ColumnarValue]| {
         let sides = ColumnarValue::values_to_arrays(arguments)?;
@@ -377,7 +377,7 @@ fn ranges(rng: &mut ChaCha8Rng) -> Vec<TimeRange> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_reused_for_different_rows_returns_the_same_as_a_new_plan() {
+async fn a_plan_reused_for_different_rows_matches_a_new_plan() {
     let mut rng = random();
     let (mut moved, mut all) = (0, 0);
     for _ in 0..20 {
@@ -412,7 +412,7 @@ async fn a_plan_reused_for_different_rows_returns_the_same_as_a_new_plan() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_filter_reused_with_different_values_returns_the_same_as_a_new_plan() {
+async fn a_filter_reused_with_different_values_matches_a_new_plan() {
     let mut rng = random();
     let mut moved = 0;
     for _ in 0..20 {
@@ -607,8 +607,7 @@ async fn filtered_scans_match_a_naive_loop() {
     }
 }
 
-/// Equality with a symbol, under the name of the production function. It is looked up, never
-/// evaluated.
+/// Equality with a symbol, under the production function's name. It is looked up, never evaluated.
 fn symbol_equal(text: &str) -> Expr {
     let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let computed = |_: &[ColumnarValue]| Err(DataFusionError::NotImplemented("looked up".into()));
@@ -618,7 +617,7 @@ fn symbol_equal(text: &str) -> Expr {
     function.call(vec![col("t.symbol"), lit(ScalarValue::Utf8View(Some(text.to_owned())))])
 }
 
-/// Tables with enough rows for the last rows of symbols to become known during the queries.
+/// Tables with enough rows that each symbol's last row becomes known while the queries run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn latest_rows_of_given_symbols_match_a_naive_loop() {
     let mut rng = random();

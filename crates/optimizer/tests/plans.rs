@@ -1,5 +1,5 @@
-//! Compares random plans of every kind of node, over scans in small partitions on one or several
-//! workers, with `DataFusion`'s plans.
+//! Compares random plans with `DataFusion`'s plans. They contain every kind of node, over scans in
+//! small partitions, and run on one or several workers.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -102,8 +102,8 @@ impl Plans<'_> {
         self.named(plan, own)
     }
 
-    /// A join by a key, by a condition, or of all pairs. The latter two join only scans, which are
-    /// short.
+    /// A join on a key, a join on a condition, or a cross join. The latter two join only scans,
+    /// which are short.
     fn join(&mut self, depth: usize) -> (LogicalPlan, String) {
         let key = self.rng.random_range(0..6);
         let depth = if key < COLUMNS.len() { depth - 1 } else { 0 };

@@ -1,5 +1,4 @@
-//! Compares plans in which the same groups occur several times with plans that compute them each
-//! time.
+//! Compares plans that compute repeated groups once with plans that compute them each time.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -22,7 +21,7 @@ use tidemark_operators::SampleByNode;
 use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_storage::TableSnapshot;
 
-/// Groups of a table by symbol, over rows with a number above a minimum.
+/// Groups a table by symbol, over the rows whose number is above a minimum.
 fn groups(table: &Arc<TableSnapshot>, min: Option<i32>, greatest: bool) -> LogicalPlan {
     let rows = LogicalPlanBuilder::from(scan("t", table, vec![]));
     let rows = match min {
@@ -57,7 +56,7 @@ async fn rows_of(session: &PlanSession, plan: &Arc<dyn ExecutionPlan>) -> Vec<Ve
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn shared_groups_equal_separately_computed_groups() {
+async fn shared_groups_match_separately_computed_groups() {
     let mut rng = random();
     let (store, mut shared, mut apart) = (Store::new(), 0, 0);
     for round in 0..80 {

@@ -1,5 +1,4 @@
-//! Compares Tidemark's sorts and ranks with `DataFusion`'s, over random rows with every kind of
-//! key.
+//! Compares Tidemark's sorts and ranks with `DataFusion`'s, on random rows with every kind of key.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -126,7 +125,7 @@ fn column(at: usize) -> Arc<dyn PhysicalExpr> {
     Arc::new(Column::new(&format!("k{at}"), at))
 }
 
-/// Sort keys with which `DataFusion` treats -0.0 and 0.0 as one key, as Tidemark's sorts do.
+/// Sort keys that make `DataFusion` treat -0.0 and 0.0 as one key, as Tidemark's sorts do.
 fn with_one_zero(keys: &[PhysicalSortExpr], schema: &Schema) -> Vec<PhysicalSortExpr> {
     let with_one_zero = |key: &PhysicalSortExpr| {
         if key.expr.data_type(schema).unwrap() != DataType::Float64 {
@@ -219,7 +218,7 @@ async fn sorts_are_stable_and_respect_limits() {
         let found: Vec<i64> = found.iter().map(|row| row[1].parse().unwrap()).collect();
         assert_eq!(found, expected.iter().copied().skip(skip).take(fetch).collect::<Vec<_>>());
     }
-    // Few rows use a heap instead.
+    // For a few rows, a heap is used instead.
     let few = Arc::new(GlobalLimitExec::new(Arc::clone(&sort), 5, Some(10)));
     assert!(SortRows::try_replace(&(few as Arc<_>)).is_none());
 }

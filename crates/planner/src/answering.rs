@@ -66,7 +66,7 @@ impl AnsweringViews {
 }
 
 impl ViewsOfBases {
-    /// Whether no view can answer queries.
+    /// True if no view can answer queries.
     pub(crate) fn is_empty(&self) -> bool {
         self.of_base.is_empty()
     }

@@ -100,7 +100,7 @@ pub struct BoundSchemaChange {
     /// New values of the one column that is converted or added with a default; `replace` contains
     /// the column's definition.
     pub conversion: Option<BoundConversion>,
-    /// New view records: of renamed views, and of views that the change invalidates.
+    /// New records for renamed views and for views that the change invalidates.
     pub records: Vec<Change>,
     /// SQUASH PARTITIONS: whether to merge the segments of partitions.
     pub squash: bool,
@@ -155,29 +155,29 @@ pub struct BoundIncremental {
     pub accesses: Vec<Access>,
 }
 
-/// Partitions of a table to drop, detach or attach.
+/// A table's partitions to drop, detach or attach.
 #[derive(Debug, Clone)]
 pub struct BoundPartitions {
     /// The table.
     pub table: Arc<TableSnapshot>,
-    /// The action on these partitions.
+    /// The action to perform on these partitions.
     pub action: PartitionAction,
-    /// Start timestamps of the partitions.
+    /// The partitions' start timestamps.
     pub floors: Vec<i64>,
 }
 
-/// Partitions of a table to convert to another file format.
+/// A table's partitions to convert to another file format.
 #[derive(Debug, Clone)]
 pub struct BoundFormat {
     /// The table.
     pub table: Arc<TableSnapshot>,
     /// The target format.
     pub to: PartitionFormat,
-    /// Start timestamps of the partitions.
+    /// The partitions' start timestamps.
     pub floors: Vec<i64>,
 }
 
-/// New values of a column.
+/// New values for a column.
 #[derive(Debug, Clone)]
 pub struct BoundConversion {
     /// The table.
@@ -291,7 +291,7 @@ pub enum BoundStatement {
     SchemaChange(BoundSchemaChange),
     /// EXPLAIN.
     Explain(BoundExplain),
-    /// BEGIN, SET and other statements that change nothing in the database.
+    /// BEGIN, SET and other statements that do not change the database.
     Session {
         /// The statement's words as written.
         words: Vec<String>,
@@ -453,7 +453,7 @@ impl BoundStatement {
         }
     }
 
-    /// The accesses of the statement, for permission checks.
+    /// The statement's accesses, for permission checks.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         match self {

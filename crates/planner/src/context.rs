@@ -1,4 +1,4 @@
-//! Context of the binder, in addition to the tree and the snapshot.
+//! The binder's context, in addition to the tree and the snapshot.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -78,7 +78,7 @@ pub enum TextRows {
     Unknown(TextFormatRequest),
 }
 
-/// Sources that can be described only with I/O. The binder itself opens no files.
+/// Sources that cannot be described without I/O. The binder itself opens no files.
 pub trait ExternalSources: Send + Sync {
     /// The Parquet files behind `read_parquet('path', …)`; a path may be a pattern.
     fn read_parquet(&self, paths: &[String]) -> EngineResult<ExternalTable>;
@@ -120,13 +120,13 @@ pub trait ExternalSources: Send + Sync {
 /// Progress of a view since the database was opened; most fields concern live views only.
 #[derive(Debug, Clone, Default)]
 pub struct ViewProgress {
-    /// Whether a refresh has been running so long that readers should know.
+    /// Whether a refresh has been running long enough that readers should know.
     pub is_refreshing: bool,
     /// Current error of the view's refreshes, if any.
     pub failure: Option<String>,
-    /// Upper bound for the bytes that the saved function states use.
+    /// Upper bound on the size of the saved function states, in bytes.
     pub state_bytes: i64,
-    /// Microseconds since the view's refreshes started to fail; 0 if they succeed.
+    /// Microseconds since the view's refreshes started failing; 0 if they succeed.
     pub stalled_micros: i64,
     /// Number of saved states from which a repair can resume after late rows.
     pub saved_states: i64,
@@ -159,11 +159,11 @@ pub struct LiveRepair {
     pub plan: Option<&'static str>,
     /// The action that the repair took.
     pub disposition: Option<&'static str>,
-    /// The reason why the repair was not local.
+    /// Why the repair was not local.
     pub denial: Option<&'static str>,
 }
 
-/// Configuration of live views.
+/// Live view configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveSettings {
     /// Whether live views can be created.
@@ -178,7 +178,7 @@ impl Default for LiveSettings {
     }
 }
 
-/// The action on the engine that a function performs.
+/// The engine action that a function performs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Cancels a running query. The argument is the query's ID, a LONG.
@@ -188,9 +188,9 @@ pub enum Action {
     },
     /// Pauses or resumes a background job. The function has no arguments.
     SwitchJob {
-        /// Kind of the job, as in `jobs()`.
+        /// The job's kind, as in `jobs()`.
         kind: String,
-        /// Table of the job; empty for jobs without a table.
+        /// The job's table; empty for jobs without a table.
         name: String,
         /// Whether the job is paused.
         is_paused: bool,
@@ -220,7 +220,7 @@ pub struct BindContext {
     pub settings: Arc<Vec<Setting>>,
     /// Default values for settings that CREATE TABLE omits.
     pub table_defaults: TableDefaults,
-    /// Configuration of live views.
+    /// Live view configuration.
     pub live: LiveSettings,
     /// The subset of the catalog that the user sees; `None` for the whole catalog.
     pub visibility: Option<Visibility>,

@@ -1,5 +1,5 @@
-//! Binds statements from the parser's trees, and checks the names, types and designated timestamp
-//! of the output and the messages and positions of errors.
+//! Binds statements from the parser's trees. Checks the names, types and designated timestamp of
+//! the output, and the messages and positions of errors.
 //!
 //! `npm run generate` writes the trees in `data/trees.jsonl` from `data/cases.json`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]

@@ -1,13 +1,13 @@
-//! Accounts for the memory of a query and decides whether the query may continue. Checked wherever
-//! memory grows or time passes.
+//! Tracks a query's memory and decides whether the query may continue. Checked wherever memory
+//! grows or time passes.
 //!
 //! The allocator counts bytes per thread. Code that works for a query enters the query's account on
 //! its thread; until it leaves, all allocations and frees are charged to the query. No registration
 //! is needed, so none can be forgotten. Code only checks before large allocations
 //! ([`check_allocation`]) and periodically while it works ([`check`]).
 //!
-//! Memory that one query allocates and another one frees shifts both accounts. Therefore no query
-//! is reported to hold more than all queries together.
+//! Memory that one query allocates and another query frees shifts both accounts. A query is
+//! therefore never reported to use more than all queries together.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -26,22 +26,22 @@ const FREE_BYTES: i64 = 4 << 20;
 /// more. This covers batches in flight that no operator registers.
 const MARGIN_DIVISOR: usize = 4;
 const MIN_MARGIN: usize = 32 << 20;
-/// If the peak of a query exceeded the process limit divided by this number, the query leaves a lot
-/// of freed memory behind, because the allocator caches it per thread.
+/// If a query's peak exceeded the process limit divided by this number, the query leaves a lot of
+/// freed memory behind, because the allocator caches it per thread.
 const LARGE_PEAK_DIVISOR: i64 = 16;
 /// Percentage of the process limit up to which queries can allocate memory.
 const QUERIES_PERCENT: i64 = 90;
-/// Time for which a task works before it yields.
+/// How long a task works before it yields.
 const SLICE: Duration = Duration::from_millis(5);
 
 /// Number of bytes that all threads use, as last reported by each thread.
 static LIVE: AtomicI64 = AtomicI64::new(0);
-/// Maximum number of bytes that all threads may use: the process limit minus the other memory of
-/// the process.
+/// Maximum number of bytes that all threads may use: the process limit minus the process's other
+/// memory.
 static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
-/// Memory limit of the process in bytes.
+/// The process's memory limit, in bytes.
 static PROCESS_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
-/// Number of times that threads were requested to release freed memory.
+/// Number of requests to threads to release freed memory.
 static RELEASE_REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 struct Counter {
@@ -52,10 +52,10 @@ struct Counter {
 }
 
 thread_local! {
-    // Has no destructor, so that the allocator can use it at any time.
+    // Has no destructor, so the allocator can use it at any time.
     static COUNTER: Counter = const { Counter { net: Cell::new(0), reported: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-    /// The last request counted in [`RELEASE_REQUESTS`] with which this thread has complied.
+    /// The last request counted in [`RELEASE_REQUESTS`] that this thread has complied with.
     static LAST_RELEASE: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -77,7 +77,7 @@ fn net() -> i64 {
     COUNTER.with(|counter| counter.net.get())
 }
 
-/// Sets the memory limit of the process and its resident size without mapped files. From then on,
+/// Sets the process's memory limit and its resident size, excluding mapped files. From then on,
 /// queries cannot use more than the difference.
 pub fn set_process_limit(limit: u64, resident: u64) {
     let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -87,13 +87,13 @@ pub fn set_process_limit(limit: u64, resident: u64) {
     CEILING.store(LIVE.load(Ordering::Relaxed).saturating_add(left), Ordering::Relaxed);
 }
 
-/// Returns the memory limit of all queries. The remainder of the process limit is reserved for
+/// Returns the memory limit for all queries together. The rest of the process limit is reserved for
 /// memory that is not charged to queries: SQL text, results in flight, writes.
 fn queries_limit(limit: i64) -> i64 {
     limit / 100 * QUERIES_PERCENT
 }
 
-/// Returns the reason why a query must stop, if any.
+/// Returns why a query must stop, if it must.
 type Stop = Box<dyn Fn() -> Option<EngineError> + Send + Sync>;
 
 /// The account of one query.
@@ -116,8 +116,8 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// Creates an account of `query.memory.limit` bytes. `stop` returns the reason why the query
-    /// must stop, if any.
+    /// Creates an account of `query.memory.limit` bytes. `stop` returns why the query must stop, if
+    /// it must.
     pub fn new(
         limit_bytes: usize,
         stop: impl Fn() -> Option<EngineError> + Send + Sync + 'static,
@@ -139,13 +139,13 @@ impl Account {
         usize::try_from(used).unwrap_or(0)
     }
 
-    /// Removes the `bytes` of a result from the account, because the reader of the result accounts
-    /// for them from now on.
+    /// Removes a result's `bytes` from the account, because the result's reader accounts for them
+    /// from now on.
     pub fn hand_over(&self, bytes: usize) {
         self.used.fetch_sub(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Charges the work of this thread to the account until the guard is dropped.
+    /// Charges this thread's work to the account until the guard is dropped.
     pub fn enter(self: &Arc<Self>) -> Entered {
         let own = Current { account: Arc::clone(self), mark: net(), since: Instant::now() };
         let before = CURRENT.with_borrow_mut(|current| {
@@ -227,7 +227,7 @@ pub fn release_requests() -> u64 {
     RELEASE_REQUESTS.load(Ordering::Relaxed)
 }
 
-/// Requests that every thread returns its cached freed memory to the system.
+/// Requests that every thread return its cached freed memory to the system.
 pub fn request_release() {
     RELEASE_REQUESTS.fetch_add(1, Ordering::Relaxed);
 }
@@ -286,13 +286,13 @@ impl Drop for Entered {
     }
 }
 
-/// Fails if the query of this thread must stop: it was cancelled, has exceeded its deadline, or
-/// uses too much memory.
+/// Fails if this thread's query must stop: it was cancelled, has exceeded its deadline, or uses too
+/// much memory.
 pub fn check() -> EngineResult<()> {
     check_allocation(0)
 }
 
-/// Like [`check`], but called before `bytes` are allocated. Also fails if these would exceed a
+/// Like [`check`], but called before `bytes` are allocated. Also fails if they would exceed a
 /// limit.
 pub fn check_allocation(bytes: usize) -> EngineResult<()> {
     let requests = CURRENT.try_with(|current| {
@@ -304,7 +304,7 @@ pub fn check_allocation(bytes: usize) -> EngineResult<()> {
     requests.unwrap_or(Ok(()))
 }
 
-/// Whether the current task of this thread has used up its time slice.
+/// Whether this thread's current task has used up its time slice.
 pub fn is_slice_over() -> bool {
     let over = |own: &Current| own.since.elapsed() >= SLICE;
     CURRENT.try_with(|current| current.borrow().as_ref().is_some_and(over)).unwrap_or(false)

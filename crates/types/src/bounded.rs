@@ -1,4 +1,5 @@
-//! Limits the work for a statement before it runs: stack space and cancellation.
+//! Limits the work done for a statement before it runs: bounds its stack space and lets it be
+//! cancelled.
 //!
 //! Statements are bound and planned by recursive code, some of it in `DataFusion`, which accepts no
 //! cancellation token and does not check the stack. Both limits therefore belong to the thread.
@@ -13,7 +14,7 @@ use std::task::{Context, Poll};
 
 use crate::EngineResult;
 
-/// Number of free stack bytes below which [`grown`] continues on a new segment. Code between two
+/// If fewer stack bytes than this are free, [`grown`] continues on a new segment. Code between two
 /// calls may itself recurse through an expression with several thousand levels.
 const RED_ZONE_BYTES: usize = 2 * 1024 * 1024;
 /// Size of the new stack segment.
@@ -47,7 +48,7 @@ pub fn with_stop<T>(stop: &Arc<dyn Stop>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Fails if the statement of this thread was stopped.
+/// Fails if this thread's statement was stopped.
 pub fn check_stop() -> EngineResult<()> {
     // Releases the borrow first, because the check may call this function again.
     let current = CURRENT.with_borrow(Clone::clone);

@@ -1,20 +1,21 @@
 //! Types that exist only in the `PostgreSQL` catalog: object ids, names, vectors of numbers. Their
 //! columns are stored with the dialect's types, but clients see the catalog type.
 
-/// A `PostgreSQL` type of a catalog column whose values are stored with one of the dialect's types.
+/// The `PostgreSQL` type of a catalog column whose values are stored with one of the dialect's
+/// types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatalogType {
-    /// The id of an object; stored as INT.
+    /// An object ID; stored as INT.
     Oid,
-    /// The id of a transaction; stored as INT.
+    /// A transaction ID; stored as INT.
     Xid,
-    /// The name of an object; stored as a string.
+    /// An object name; stored as a string.
     Name,
     /// A character, `"char"`; stored as a string.
     Char,
     /// Column numbers, indexed from 0; stored as DOUBLE[].
     Int2Vector,
-    /// Object ids, indexed from 0; stored as DOUBLE[].
+    /// Object IDs, indexed from 0; stored as DOUBLE[].
     OidVector,
     /// `smallint[]`; stored as DOUBLE[] or as a string.
     Int2Array,

@@ -22,14 +22,14 @@ use arrow_schema::{DataType, Field};
 use crate::sql_type::array_children;
 use crate::{EngineError, EngineResult, ErrorCode, SqlType, account, bounded};
 
-/// Maximum number of elements of an array.
+/// Maximum number of elements in an array.
 pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
 
-/// Maximum number of elements in an array that becomes a constant of a plan; larger than any
+/// Maximum number of elements in an array that becomes a constant in a plan; larger than any
 /// literal. Larger arrays are computed at execution.
 ///
-/// Each optimizer rule copies, compares and formats constants and cannot be stopped in the
-/// meantime: planning an array of 5 million elements took 40 s.
+/// Each optimizer rule copies, compares and formats constants and cannot be stopped while it does
+/// so: planning an array of 5 million elements took 40 s.
 const MAX_CONSTANT_ELEMENTS: usize = 16 * 1024;
 
 /// Row access to the cells of one column.
@@ -43,7 +43,7 @@ pub struct DoubleArrays<'a> {
 }
 
 impl<'a> DoubleArrays<'a> {
-    /// Reads a column; `None` if it does not have the layout of arrays.
+    /// Reads a column; `None` if it does not have an array's layout.
     #[must_use]
     pub fn new(array: &'a dyn Array) -> Option<Self> {
         let pair = array.as_struct_opt()?;
@@ -222,7 +222,7 @@ impl DoubleArrayBuilder {
         self.valid.push(false);
     }
 
-    /// Removes the cells from row `rows` on.
+    /// Removes the cells at row `rows` and beyond.
     pub fn truncate(&mut self, rows: usize) {
         if rows < self.valid.len() {
             self.valid.truncate(rows);

@@ -1,4 +1,4 @@
-//! Time units, identified by their letters, and addition of units to timestamps.
+//! Time units, identified by their letters, and arithmetic that adds them to timestamps.
 
 use crate::calendar::move_months;
 use crate::timestamp::TimestampUnit;
@@ -19,7 +19,7 @@ pub fn fixed_nanos(letter: char) -> Option<i64> {
     })
 }
 
-/// Returns the number of months in a unit without fixed length.
+/// Returns the number of months in a unit without a fixed length.
 #[must_use]
 pub fn unit_months(letter: char) -> Option<i64> {
     match letter {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn adding_months_and_years_gives_the_same_date_in_every_unit() {
+    fn adding_months_and_years_yields_the_same_date_in_every_unit() {
         const TIME_OF_DAY_NANOS: i64 = 86_399_123_456_789;
         let years = [1, 1599, 1600, 1899, 1900, 1969, 1970, 1999, 2000, 2023, 2024, 2100, 2261];
         let units = [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos];
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn results_out_of_range_are_none() {
+    fn out_of_range_results_are_none() {
         for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
             for value in [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX] {
                 for letter in ['n', 'u', 'T', 's', 'm', 'h', 'd', 'w', 'M', 'y'] {

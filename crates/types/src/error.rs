@@ -49,11 +49,11 @@ pub enum ErrorCode {
     InvalidValue,
     /// A value in a row cannot be converted; the span is that of the converted expression.
     InvalidCell,
-    /// Invalid UTF-8, or a string with a zero byte.
+    /// Invalid UTF-8, or a string that contains a NUL byte.
     InvalidEncoding,
     /// A binary value does not match its declared type.
     InvalidBinary,
-    /// COPY data do not match their declared format.
+    /// COPY data does not match its declared format.
     InvalidCopyData,
     /// An invalid identifier.
     InvalidName,
@@ -66,7 +66,7 @@ pub enum ErrorCode {
     Replan,
     /// Cancelled by the client or by CANCEL QUERY.
     Cancelled,
-    /// The time limit of the statement expired.
+    /// The statement's time limit expired.
     Timeout,
     /// A size or count limit was reached; the message names it.
     ResourceLimit,
@@ -88,7 +88,7 @@ pub enum ErrorCode {
     ReadOnly,
     /// The requested history is no longer available.
     HistoryGone,
-    /// The user does not have a permission that is required.
+    /// The user lacks a required permission.
     AccessDenied,
     /// An internal defect. The message contains an id; the log contains the details.
     Internal,
@@ -110,7 +110,7 @@ pub struct EngineError {
     pub hint: Option<String>,
     /// Whether the same call may succeed later without changes.
     pub retryable: bool,
-    /// Error message of a library, or details of an internal defect; only for the log.
+    /// Library error message, or details of an internal defect; only for the log.
     #[serde(skip)]
     pub inner: Option<String>,
 }

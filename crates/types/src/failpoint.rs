@@ -1,7 +1,7 @@
 //! Named points where a test can force a failure: a panic, an error or a pause.
 //!
-//! They are compiled into every build, so that tests run the released addon. A point costs one
-//! relaxed load unless the process was started with `TIDEMARK_FAILPOINTS`, a list such as
+//! They are compiled into every build, so tests run the released addon. A point costs one relaxed
+//! load unless the process was started with `TIDEMARK_FAILPOINTS`, a list such as
 //! `engine.prepare=panic;storage.sync=error;engine.worker=sleep(50)`.
 
 use std::collections::HashMap;

@@ -129,7 +129,7 @@ impl Reading<'_> {
     }
 }
 
-/// Rules that apply to the spans of an element.
+/// Rules that apply to an element's spans.
 #[derive(Clone, Copy)]
 struct Rules<'a> {
     zone: Option<Zone>,

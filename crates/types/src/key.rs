@@ -1,8 +1,8 @@
 //! Keys: equal values get equal bits before they are hashed, sorted or encoded.
 //!
-//! Both zeros share one key, and so do all NaNs, also within arrays. Periods of equal length share
-//! one key: `1 day` and `24 hours`. Stored values never change; only the copies that are used to
-//! group, join, sort and deduplicate do.
+//! Both zeros share one key, and so do all NaNs, including within arrays. Periods of equal length
+//! share one key: `1 day` and `24 hours`. Stored values never change; only the copies that are used
+//! to group, join, sort and deduplicate do.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ pub(crate) fn parse_offset(text: &str) -> Option<i64> {
     (at == text.len()).then_some(offset)
 }
 
-/// Parses the offset at `at` and moves `at` behind it. Returns `Some(None)` if there is no offset,
+/// Parses the offset at `at` and moves `at` past it. Returns `Some(None)` if there is no offset,
 /// and `None` if the offset is malformed.
 #[allow(clippy::option_option)]
 pub(crate) fn read_offset(bytes: &[u8], at: &mut usize) -> Option<Option<i64>> {

@@ -50,7 +50,7 @@ impl ParameterItems {
         &self.values
     }
 
-    /// Returns the type of the items.
+    /// Returns the items' type.
     #[must_use]
     pub fn sql_type(&self) -> SqlType {
         self.sql_type

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::calendar::{self, CivilDate};
 use crate::timestamp::{self, TimestampUnit};
 
-/// Unit of a table's partitions.
+/// A table's partition unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PartitionBy {
     /// One partition for everything.

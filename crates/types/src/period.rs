@@ -33,7 +33,7 @@ pub struct Period {
 
 impl Period {
     /// Parses `1 year 2 mons`, `1.5 hours`, `-2 days 04:05:06` or `3 h ago`. A plain number is a
-    /// number of seconds. Also parses the forms of ISO 8601 (`P1Y2M3DT4H5M6S`) and SQL (`1-2 3
+    /// number of seconds. Also parses the ISO 8601 form (`P1Y2M3DT4H5M6S`) and the SQL form (`1-2 3
     /// 04:05:06`). Returns `None` for other strings and for periods out of range.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -58,7 +58,7 @@ impl Period {
         fields.times(sign).rounded()
     }
 
-    /// Returns the string form of `PostgreSQL`: `1 year 2 mons 3 days 04:05:06.5`, `00:00:00`.
+    /// Returns `PostgreSQL`'s string form: `1 year 2 mons 3 days 04:05:06.5`, `00:00:00`.
     #[must_use]
     pub fn text(self) -> String {
         let mut out = String::new();
@@ -100,8 +100,8 @@ impl Period {
         days.saturating_mul(MICROS_PER_DAY).saturating_add(self.micros)
     }
 
-    /// Returns the same form for all periods of one length: months if the length is a multiple of
-    /// 30 days, otherwise days and a time.
+    /// Returns the same form for all periods of the same length: months if the length is a multiple
+    /// of 30 days, otherwise days and a time.
     #[must_use]
     pub fn canonical(self) -> Self {
         let length = self.order();
@@ -125,8 +125,8 @@ impl Period {
     }
 
     /// Scales each field as `PostgreSQL` does. A fraction of a month becomes days, and a fraction
-    /// of a day becomes time. Both are rounded to a millionth of their unit, so that a third of a
-    /// month is ten days.
+    /// of a day becomes time. Both are rounded to a millionth of their unit, so a third of a month
+    /// is ten days.
     fn scaled(self, scale: impl Fn(f64) -> f64) -> Option<Self> {
         let rounded = |value: f64| (value * 1e6).round_ties_even() / 1e6;
         let months = scale(f64::from(self.months));
@@ -365,8 +365,8 @@ impl FractionalPeriod {
         Some(())
     }
 
-    /// Adds a number of units with `months` months each, such as years. A fraction of a unit
-    /// becomes whole months.
+    /// Adds a number of units of `months` months each, such as years. A fraction of a unit becomes
+    /// whole months.
     fn add_years(&mut self, number: Number, months: f64) {
         self.months += number.integer * months + (number.fraction * months).round_ties_even();
     }

@@ -107,7 +107,7 @@ pub struct SourceColumn {
 }
 
 impl Field {
-    /// Creates a column that clients see with its own type, and not with a catalog type.
+    /// Creates a column that clients see with its own type rather than a catalog type.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
         Self { name: name.into(), sql_type, catalog_type: None, source: None }
     }
@@ -322,7 +322,7 @@ impl SqlType {
         matches!(self, Self::Timestamp | Self::TimestampNs)
     }
 
-    /// Whether a column of this type may hold null. BOOLEAN, BYTE and SHORT may not.
+    /// Whether a column of this type may contain nulls. BOOLEAN, BYTE and SHORT columns may not.
     #[must_use]
     pub fn is_nullable(self) -> bool {
         !matches!(self, Self::Boolean | Self::Byte | Self::Short)

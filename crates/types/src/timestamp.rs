@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn nanoseconds_out_of_range_are_rejected() {
+    fn out_of_range_nanoseconds_are_rejected() {
         assert_eq!(parse("2400-01-01", Nanos), None);
         assert!(parse("2200-01-01", Nanos).is_some());
     }

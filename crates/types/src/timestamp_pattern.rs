@@ -60,7 +60,7 @@ enum Field {
     Offset,
 }
 
-/// Number of digits of a numeric field.
+/// Number of digits in a numeric field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Width {
     Greedy,
@@ -79,7 +79,7 @@ pub const MAX_PATTERN_BYTES: usize = 1_000;
 /// Maximum length of a zone name or offset in bytes.
 const MAX_ZONE_LENGTH: usize = 64;
 
-/// Longer tokens precede shorter ones, so that the first match is the longest.
+/// Longer tokens precede shorter ones, so the first match is the longest.
 const TOKENS: &[(&str, Field)] = &[
     ("yyyy", Field::Year(Exactly(4))),
     ("yyy", Field::Year(Exactly(3))),
@@ -373,8 +373,7 @@ fn number(text: &str, width: Width, max: usize) -> Option<(i64, usize, &str)> {
         Exactly(count) => count,
         Greedy => max,
     };
-    // Examines no more digits than the field needs, so that parsing adjacent fields takes linear
-    // time.
+    // Examines no more digits than the field needs, so parsing adjacent fields takes linear time.
     let present = text.bytes().take(required).take_while(u8::is_ascii_digit).count();
     let used = match width {
         Exactly(count) if present >= count => count,

@@ -15,7 +15,7 @@ const MAX_NAME_LENGTH: usize = 256;
 pub enum Zone {
     /// Seconds east of UTC.
     Fixed(i64),
-    /// A zone of the IANA database.
+    /// A zone in the IANA database.
     Named(Tz),
 }
 
@@ -23,8 +23,7 @@ impl Zone {
     /// Parses `Europe/Berlin`, `CET`, `Z`, `+01:00`, `01:00`, `GMT+1` or `UTC-05:30`, ignoring
     /// case. Returns `None` for an unknown zone.
     ///
-    /// All code that accepts a zone calls this function, so that the same names are valid
-    /// everywhere.
+    /// All code that accepts a zone calls this function, so the same names are valid everywhere.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() > MAX_NAME_LENGTH {
@@ -93,7 +92,7 @@ impl Zone {
         }
     }
 
-    /// Converts `utc` to local time. Both are in ticks, of which a second has `per_second`.
+    /// Converts `utc` to local time. Both are in ticks, with `per_second` ticks per second.
     #[must_use]
     pub fn to_local(self, utc: i64, per_second: i64) -> i64 {
         let offset = self.offset_at(utc.div_euclid(per_second));

@@ -17,7 +17,7 @@ struct Recorded {
     /// rejected.
     peer: Option<Vec<i64>>,
     ours: Option<Vec<i64>>,
-    /// Reason for the difference from `QuestDB`, if there is one.
+    /// Reason for the difference from `QuestDB`, if any.
     why: Option<String>,
     /// Recording time, if the result depends on it.
     #[serde(default)]

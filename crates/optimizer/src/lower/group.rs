@@ -46,7 +46,7 @@ impl Walk<'_> {
             input.plan,
             Arc::clone(&schema),
         )?;
-        // The row order may have replaced an aggregate with an equivalent one.
+        // Because of the row order, an aggregate may have been replaced with an equivalent.
         let functions = first.aggr_expr().to_vec();
         let mode = if is_spread { AggregateMode::FinalPartitioned } else { AggregateMode::Final };
         let first = Arc::new(first);
@@ -57,8 +57,8 @@ impl Walk<'_> {
         Planned { plan, schema: Arc::clone(&node.schema) }.narrowed(requirements)
     }
 
-    /// Replaces a two-phase aggregation without operators between its phases with the best
-    /// operator; other plans are returned unchanged.
+    /// Replaces a two-phase aggregation with the best operator if nothing lies between its phases;
+    /// returns other plans unchanged.
     pub(super) fn grouped(&self, plan: Plan) -> Result<Plan> {
         let Some(first) = first_step(&plan) else { return Ok(plan) };
         let own = match SampleByPlan::try_replace(&plan)? {

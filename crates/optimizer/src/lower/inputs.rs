@@ -1,4 +1,4 @@
-//! Provides operators with inputs in the partitioning and order that they require.
+//! Supplies operators with inputs in the required partitioning and order.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ impl Walk<'_> {
         self.with_inputs(&replace_children_if_necessary(Arc::clone(plan), inputs)?)
     }
 
-    /// Whether inputs that must be partitioned by key are repartitioned. This is the case if one of
-    /// them has several partitions, or enough rows for several partitions.
+    /// Whether to repartition inputs that must be partitioned by key: true if any of them has
+    /// several partitions, or enough rows for several.
     fn spreads(&self, plan: &Plan, distributions: &InputDistributionRequirements) -> Result<bool> {
         let benefits = plan.benefits_from_input_partitioning();
         for (at, child) in plan.children().into_iter().enumerate() {
@@ -102,7 +102,7 @@ impl Walk<'_> {
         Ok(Arc::new(RepartitionExec::try_new(input, by)?))
     }
 
-    /// Returns the input in the required order, if any; with `into_one`, it has one partition.
+    /// Returns the input in the required order, if any; with `into_one`, in a single partition.
     fn ordered(
         &self,
         input: Plan,
@@ -155,8 +155,8 @@ pub(super) fn in_scan_order(plan: Plan) -> Plan {
     if !is_one && follows_scan_order(&plan) { TimeConcat::plan(plan) } else { plan }
 }
 
-/// Whether the rows are in order when the partitions are read one after the other. This is the case
-/// for the rows of a scan and of a UNION ALL, whose sides are output in the order of the statement.
+/// Whether reading the partitions one after another yields the rows in order. True for a scan and
+/// for a UNION ALL, whose inputs are output in statement order.
 fn is_read_sequentially(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
@@ -168,8 +168,8 @@ fn is_read_sequentially(plan: &Plan) -> bool {
     }
 }
 
-/// Like [`is_read_sequentially`], for a plan below joins that build one side and keep every row of
-/// the other side in place.
+/// Like [`is_read_sequentially`], but also looks through joins that build one side and keep every
+/// row of the other side in place.
 fn is_joined_sequentially(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {

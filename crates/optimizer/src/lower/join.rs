@@ -1,4 +1,4 @@
-//! Joins by equal keys, by conditions, and cross joins.
+//! Equi-joins, joins on other conditions, and cross joins.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ impl Walk<'_> {
         let kind = join.join_type;
         let keeps_order = requirements.keeps_join_order && kind == JoinType::Right;
         let read = Read::of(join, requirements)?;
-        // If only existence is tested on a side, its GROUP BY may be dropped.
+        // If a side is only tested for existence, its GROUP BY may be dropped.
         let (of_left, of_right) = sides_of_output(kind);
         let are_columns = |key: fn(&(Expr, Expr)) -> &Expr| {
             !join.on.is_empty() && join.on.iter().all(|on| matches!(key(on), Expr::Column(_)))
@@ -69,7 +69,7 @@ impl Walk<'_> {
         Ok(Planned { plan: self.with_inputs(&plan)?, schema })
     }
 
-    /// Chooses the operator of a join by equal keys.
+    /// Chooses the operator for an equi-join.
     fn by_keys(&self, hash: Plan) -> Result<Plan> {
         // With one worker, the left side of every join is the build side, regardless of its number
         // of rows.

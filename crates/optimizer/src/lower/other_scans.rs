@@ -51,7 +51,7 @@ fn address(scan: &TableScan) -> usize {
 
 async fn planned_scan(scan: &TableScan, session: &dyn Session) -> Result<Plan> {
     let provider = source_as_provider(&scan.source)?;
-    // Removes the table's alias, which a provider does not know.
+    // Removes the table's alias, which the provider does not know.
     let filters: Vec<_> = unnormalize_cols(scan.filters.iter().cloned()).into_iter().collect();
     let args = ScanArgs::default()
         .with_projection(scan.projection.as_deref())

@@ -17,7 +17,7 @@ pub(super) type Plan = Arc<dyn ExecutionPlan>;
 
 /// An operator, and the names by which expressions above refer to its columns. Its order,
 /// partitions and row estimate are stored only in its properties (`ExecutionPlan::properties`), so
-/// they cannot be contradictory.
+/// they cannot contradict each other.
 pub(super) struct Planned {
     pub(super) plan: Plan,
     pub(super) schema: DFSchemaRef,

@@ -24,8 +24,8 @@ pub(super) struct Read {
     pub(super) right: Vec<bool>,
 }
 
-/// Returns whether a join outputs the columns of its left and its right side. A column after both
-/// sides is the join's mark.
+/// Returns whether a join outputs the columns of its left side and of its right side. A column
+/// after both sides' columns is the join's mark.
 pub(super) fn sides_of_output(kind: JoinType) -> (bool, bool) {
     match kind {
         JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => (true, false),
@@ -137,7 +137,7 @@ impl Walk<'_> {
         Ok(Side { input: Planned { plan, ..input }, keys: columns })
     }
 
-    /// Lowers the condition of a join, except its keys.
+    /// Lowers a join's condition, excluding its keys.
     pub(super) fn join_filter(
         &self,
         filter: &Expr,

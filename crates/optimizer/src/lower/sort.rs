@@ -149,7 +149,7 @@ fn without_sort(
     Ok(Some(if into_one { merged(input, order, rows) } else { input }))
 }
 
-/// Gives the input's scan the direction that an order by its designated timestamp requires.
+/// Sets the input's scan to the direction that an order by its designated timestamp requires.
 fn by_time(input: &Plan, order: &LexOrdering, rows: Option<usize>) -> Result<Option<Plan>> {
     let [key] = order.as_ref() else { return Ok(None) };
     let Some(is_backward) = sorts_by_time(input, key) else { return Ok(None) };

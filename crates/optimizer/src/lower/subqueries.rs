@@ -13,7 +13,7 @@ use datafusion::physical_plan::scalar_subquery::{ScalarSubqueryExec, ScalarSubqu
 use super::inputs::in_one_partition;
 use super::planned::Plan;
 
-/// The sub-queries in the expressions of a plan, excluding nested ones.
+/// The sub-queries in a plan's expressions, excluding nested ones.
 pub(super) struct Subqueries {
     plans: Vec<ScalarSubqueryLink>,
     context: PhysicalPlanningContext,

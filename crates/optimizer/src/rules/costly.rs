@@ -11,9 +11,9 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::LogicalNode;
 
-/// `DataFusion`'s type coercion, applied only to plans with windows: only this rule types their
-/// frame bounds. The binder has already cast all other operands, and the rule takes a second for a
-/// condition with 9,000 terms.
+/// `DataFusion`'s type coercion, applied only to plans with windows: no other rule assigns types to
+/// their frame bounds. The binder has already cast all other operands, and the rule takes a second
+/// for a condition with 9,000 terms.
 #[derive(Debug)]
 pub(crate) struct CoerceFrames(pub(crate) TypeCoercion);
 
@@ -35,7 +35,7 @@ impl AnalyzerRule for CoerceFrames {
     }
 }
 
-/// Maximum number of name comparisons. Beyond it, [`NarrowInputs`] leaves a plan unchanged.
+/// Maximum number of name comparisons. Beyond this, [`NarrowInputs`] leaves a plan unchanged.
 const MANY_COMPARISONS: usize = 8_000_000;
 
 /// `DataFusion`'s column pruning, which looks up each column by name. This takes seconds if

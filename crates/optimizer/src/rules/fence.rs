@@ -25,7 +25,7 @@ const SAFE_FUNCTIONS: &[&str] = &[
 ];
 const SAFE_PATTERNS: &[&str] = &["like", "ilike"];
 
-/// Fences a plan: no condition moves into it unless it cannot fail.
+/// Fences a plan: only conditions that cannot fail may move into it.
 #[must_use]
 pub fn fenced(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Limit(Limit { skip: None, fetch: None, input: Arc::new(plan) })

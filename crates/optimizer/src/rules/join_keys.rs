@@ -1,7 +1,7 @@
 //! Logical rule: turns equalities in a join's condition into keys. Nulls are ordinary values here.
 //!
 //! `IS NOT DISTINCT FROM` may therefore be one of several keys. `DataFusion`'s rule accepts it only
-//! as the only key, and otherwise compares all pairs of rows.
+//! as the sole key, and otherwise compares all pairs of rows.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Logical rule: normalises values to keys, so that groups, partitions, peers and sorts treat
-//! values that compare equal with different bits (both zeros of DOUBLE, FLOAT and DOUBLE[], PERIOD
-//! in different units) as one. Joins normalise DOUBLE and FLOAT keys themselves.
+//! Logical rule: normalises values to keys. Groups, partitions, peers and sorts then treat values
+//! that compare equal but have different bits as one: both zeros of DOUBLE, FLOAT and DOUBLE[], and
+//! PERIOD in different units. Joins normalise DOUBLE and FLOAT keys themselves.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::{LogicalNode, as_key};
 
-/// Aggregates that compare their argument for equality without DISTINCT.
+/// Aggregates that compare argument values for equality even without DISTINCT.
 const BY_VALUE: [&str; 1] = ["mode"];
 
 /// See the module documentation.

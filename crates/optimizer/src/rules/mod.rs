@@ -1,4 +1,4 @@
-//! The logical rules, and the wrapper of every operator of a plan.
+//! The logical rules, and the wrapper around every operator in a plan.
 
 pub(crate) mod bound;
 pub(crate) mod costly;

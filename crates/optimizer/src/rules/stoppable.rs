@@ -22,8 +22,8 @@ use tidemark_types::bounded::folding;
 #[derive(Debug)]
 pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
 
-/// Statistics for the choice of joins. They are computed again at each join, and their computation
-/// can be cancelled.
+/// Statistics for choosing joins. They are recomputed at each join; the computation can be
+/// cancelled.
 #[derive(Debug)]
 pub(crate) struct StoppableStatistics;
 

@@ -114,7 +114,7 @@ fn columns_of_table() -> Vec<ColumnSchema> {
     columns.into_iter().enumerate().map(column).collect()
 }
 
-/// A separate root directory with tables, which exists as long as this value.
+/// A separate root directory with tables, which exists as long as this value does.
 pub struct Store {
     pub storage: Arc<Storage>,
     _root: tempfile::TempDir,
@@ -285,7 +285,7 @@ pub fn show_f64(value: Option<f64>) -> String {
     value.map_or_else(|| "null".into(), |value| format!("{value:?}"))
 }
 
-/// Aggregates of all kinds over the columns of a table.
+/// Aggregates of all kinds over a table's columns.
 pub fn aggregates(table: &str) -> Vec<Expr> {
     let column = |name: &str| col(format!("{table}.{name}"));
     vec![

@@ -5,8 +5,8 @@
 //! combined: sums of sums, minima of minima. Rows that the view does not contain at the query's
 //! snapshot are read from the base table in the same buckets. These are rows added since the last
 //! refresh, buckets cut by a time range, and partitions removed from the base table. The result is
-//! the same as without the view, except that floating-point sums are added in a different order. A
-//! different number of workers has the same effect.
+//! the same as without the view, except that floating-point sums are added in a different order.
+//! Changing the number of workers has the same effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Names of output columns: the canonical text of expressions, and numbers for duplicates.
+//! Output column names: canonical expression text, and numbers for duplicates.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Entry point of the binder: for statements, and for requests that are not statements.
+//! The binder's entry point, for statements and for requests that are not statements.
 
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ impl Planner {
         expire_rows::shown_since(view, snapshot, context)
     }
 
-    /// The reason why a live view no longer matches its base; `None` if it matches.
+    /// Why a live view no longer matches its base; `None` if it matches.
     pub fn live_misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
         misfit(view, snapshot)
     }

@@ -1,4 +1,4 @@
-//! The dates of an interval string, in all forms: every precision, ISO weeks, variables with
+//! Dates in an interval string, in all forms: every precision, ISO weeks, variables with
 //! arithmetic, ranges.
 
 use super::span::{Kind, Result, Span, bad_date, check_count, fail, out_of_range, shown};

@@ -1,9 +1,9 @@
-//! The intervals of a string, parse errors, and limits on expansion.
+//! Intervals in a string, parse errors, and limits on expansion.
 
 use crate::timestamp::TimestampUnit;
 
-/// Maximum number of intervals, and of strings expanded from brackets, so that a short string
-/// cannot exhaust the memory.
+/// Maximum number of intervals, and of strings expanded from brackets, so a short string cannot
+/// exhaust memory.
 const MAX_INTERVALS: usize = 100_000;
 
 /// Maximum length of an interval string in bytes.
@@ -15,7 +15,7 @@ const MAX_EXPANDED_BYTES: usize = 32 << 20;
 /// Maximum length in bytes of a string quoted in an error.
 const SHOWN_BYTES: usize = 80;
 
-/// The reason why a string is not an interval.
+/// Why a string is not an interval.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct IntervalError {
@@ -45,7 +45,7 @@ pub(super) fn shown(text: &str) -> String {
     }
 }
 
-/// Kind of a date.
+/// The kind of date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Whole days. A filter selects among them, and a time of day can be added.
@@ -125,7 +125,7 @@ impl Budget {
     }
 }
 
-/// Fails if no further interval is allowed after `count` intervals.
+/// Fails if the string already has `count` intervals and no more are allowed.
 pub(super) fn check_count(count: usize) -> Result<()> {
     if count < MAX_INTERVALS { Ok(()) } else { too_many() }
 }

@@ -45,7 +45,7 @@ fn closing(text: &str) -> Result<usize> {
     fail("Unclosed '[' in interval")
 }
 
-/// Returns the strings to which a list and its brackets expand. Each is a date with its own time of
+/// Returns the strings that a list and its brackets expand to. Each is a date with its own time of
 /// day or with that of the list.
 pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> {
     let trimmed = dates.trim();
@@ -101,8 +101,8 @@ fn is_driver_time(date: &str) -> bool {
     blank.is_some_and(|at| date[at..].trim_start().starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns the offset of the `T` that starts the time of day of a variable. A `T` that is not
-/// followed by a digit or bracket is a unit.
+/// Returns the offset of the `T` that starts a variable's time of day. A `T` that is not followed
+/// by a digit or bracket is a unit.
 pub(super) fn time_of_variable(text: &str) -> Option<usize> {
     let starts = |(at, _): &(usize, &str)| {
         let next = text.as_bytes().get(at + 1);

@@ -122,7 +122,7 @@ fn week_dates_zones_day_filters_and_variables_are_parsed() {
 }
 
 #[test]
-fn months_and_years_with_a_time_of_day_give_one_interval_per_day() {
+fn months_and_years_with_a_time_of_day_yield_one_interval_per_day() {
     assert_eq!(spans("[2026-02]T06:00;2h").len(), 28);
     assert_eq!(spans("2024T06:00;2h").len(), 366);
     assert_eq!(spans("2026-[01..03]T08:00").len(), 31 + 28 + 31);

@@ -17,7 +17,7 @@ use crate::conditions::all_of;
 /// The rows of a sub-query, and the equalities that they must satisfy.
 pub(super) struct Keyed {
     pub(super) plan: LogicalPlan,
-    /// Outer expressions, and the names of the columns of `plan` that must equal them.
+    /// Outer expressions, and the names of the `plan` columns that must equal them.
     pub(super) on: Vec<(Expr, String)>,
     /// Additional condition over outer expressions and unqualified columns of `plan`; `plan` then
     /// has one row per key.
@@ -27,7 +27,7 @@ pub(super) struct Keyed {
 impl Domain {
     /// Returns the rows of a sub-query that reads this domain only in equalities and in at most one
     /// comparison. With `value`, its first column is included under its name. `None` if the
-    /// sub-query reads more.
+    /// sub-query reads the domain anywhere else.
     pub(super) fn keyed(&self, subquery: &Subquery, value: bool) -> Result<Option<Keyed>> {
         let Some((filter, first)) = filtered(&subquery.subquery, value) else { return Ok(None) };
         if self.in_plan(&filter.input)? || first.is_some_and(|first| self.in_expr(first)) {

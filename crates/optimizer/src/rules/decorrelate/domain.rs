@@ -30,7 +30,7 @@ pub(super) struct Domain {
     pub(super) plan: LogicalPlan,
     /// Outer reference in the sub-query's plan, and the domain column with its value.
     columns: Vec<(Column, String)>,
-    /// Prefix of the domain columns' names, which no other column has.
+    /// Name prefix of the domain's columns, which no other column has.
     prefix: String,
     /// Recursive queries whose working table carries the domain.
     recursions: Vec<String>,

@@ -1,5 +1,6 @@
-//! A comparison of a sub-query's rows with the outer rows, in addition to keys. At least one row
-//! with a key passes if the row with the minimum or maximum value passes, or a row with null.
+//! A comparison of a sub-query's rows with the outer rows, in addition to keys. At least one of a
+//! key's rows passes if the row with the minimum value, the row with the maximum value or a row
+//! with null passes.
 
 use std::sync::Arc;
 
@@ -94,7 +95,7 @@ impl Domain {
         self.name_of_end("value")
     }
 
-    /// Reduces the rows to one per key, with the minimum and maximum value and whether there is a
+    /// Reduces the rows to one per key, with the minimum, the maximum and whether any value is
     /// null.
     pub(super) fn ends(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let value = self.name_of_value();

@@ -1,6 +1,6 @@
 //! Converts sub-queries into joins. A correlated sub-query runs once for all outer rows. It is
 //! computed for its *domain*: the distinct values that it reads, which each of its clauses carries
-//! along ([`domain::Domain::spread`]). Its result is then joined to the outer rows by these values.
+//! along ([`domain::Domain::spread`]). Its result is then joined to the outer rows on these values.
 //! If it only tests whether rows with equal values exist, its rows are joined directly
 //! ([`by_keys`]). Null is an ordinary value.
 //!
@@ -406,9 +406,9 @@ fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
     plan.exists(|node| Ok(node.schema().iter().any(|(_, own)| own.name().starts_with(&prefix))))
 }
 
-/// Returns an input of the rows around a LATERAL that has all columns that the LATERAL reads. Its
-/// values include the values of all rows. Otherwise, each LATERAL in a sequence would double the
-/// plan.
+/// Returns the lowest left input of the joins around a LATERAL that has all columns the LATERAL
+/// reads. That input contains every value in the joined rows. Using all the joined rows instead
+/// would double the plan for each LATERAL in a sequence.
 fn source_of<'p>(rows: &'p LogicalPlan, read: &[Expr]) -> &'p LogicalPlan {
     let LogicalPlan::Join(join) = rows else { return rows };
     let has_all = |side: &LogicalPlan| {

@@ -1,4 +1,4 @@
-//! Joins, set operations, aggregates and Tidemark nodes of a plan that is computed for a domain.
+//! Joins, set operations, aggregates and Tidemark nodes in a plan computed for a domain.
 
 use std::sync::Arc;
 

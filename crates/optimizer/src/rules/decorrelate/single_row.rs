@@ -56,8 +56,8 @@ pub(super) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     narrowed(LogicalPlan::Filter(Filter::try_new(test, Arc::new(numbered))?), columns)
 }
 
-/// Returns its argument, but is nullable for the planner. It is volatile: otherwise it would be
-/// constant-folded, and the planner would again know that the value is never null.
+/// Returns its argument, but the planner treats the result as nullable. It is volatile: otherwise
+/// it would be constant-folded, and the planner would again know that the value is never null.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct MaybeNull {
     signature: Signature,

@@ -531,7 +531,7 @@ impl Binder<'_> {
         view.sources.values().all(reads)
     }
 
-    /// The reason why a view no longer follows its base table. It may name objects in the view's
+    /// Why a view no longer follows its base table. The reason may name objects in the view's
     /// query, so only users who can read the view see it. A refresh error may also quote values, so
     /// only users who can read all of the view's sources see it.
     pub(crate) fn shown_reason(

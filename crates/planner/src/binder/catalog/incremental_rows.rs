@@ -364,8 +364,8 @@ fn followed(list: List<'_>, now_micros: i64) -> Vec<Column> {
     ]
 }
 
-/// Builds the columns about state checkpoints of functions. The checkpoints exist only in memory,
-/// not on disk.
+/// Builds the columns about function state checkpoints. The checkpoints exist only in memory, not
+/// on disk.
 fn checkpoints(list: List<'_>) -> Vec<Column> {
     let null = |name| list.longs(name, |_| None);
     let zero = |name| list.longs(name, |_| Some(0));

@@ -73,7 +73,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds a key of GROUP BY: a position, the name of an item, or an expression.
+    /// Binds a GROUP BY key: a position, the name of an item, or an expression.
     pub(crate) fn group_key(
         &mut self,
         id: NodeId,

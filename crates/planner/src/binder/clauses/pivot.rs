@@ -26,7 +26,7 @@ const MAX_QUERIED_VALUES: usize = 5_000;
 /// Maximum number of result columns.
 const MAX_COLUMNS: usize = 5_000;
 
-/// One combination of values of all axes.
+/// One combination of values, with one value per axis.
 #[derive(Clone)]
 struct Cell {
     name: String,

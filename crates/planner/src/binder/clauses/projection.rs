@@ -123,8 +123,8 @@ impl Binder<'_> {
         Ok(output)
     }
 
-    /// DISTINCT ON: the first row of each key, in the order of ORDER BY or, without it, in input
-    /// order.
+    /// DISTINCT ON: the first row of each key, in ORDER BY order, or in input order without ORDER
+    /// BY.
     pub(crate) fn first_of_each(
         &mut self,
         mut stage: Stage,

@@ -198,7 +198,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a plan may return different rows for each execution.
+/// Whether a plan may return different rows on each execution.
 fn is_volatile(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {

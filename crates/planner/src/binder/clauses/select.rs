@@ -56,8 +56,7 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Relation> {
-        // Destructured exhaustively, so that a new clause does not compile until it is handled
-        // here.
+        // Destructured exhaustively, so a new clause does not compile until it is handled here.
         let SelectNode {
             distinct: _,
             distinct_on: _,
@@ -73,7 +72,7 @@ impl Binder<'_> {
             windows: _,
             qualify: _,
             pivot,
-            // Hints are for the optimizer of another database.
+            // Hints target another database's optimizer.
             hint: _,
         } = select;
         let source_node = from.map(|from| self.node(from)).transpose()?;
@@ -144,7 +143,7 @@ impl Binder<'_> {
         Ok((self.filtered_if(source, filter)?, items, rows))
     }
 
-    /// Applies the clauses after grouping: HAVING, window functions, sub-queries of the select
+    /// Applies the clauses after grouping: HAVING, window functions, sub-queries in the select
     /// list, ORDER BY, DISTINCT.
     pub(crate) fn finished(
         &mut self,

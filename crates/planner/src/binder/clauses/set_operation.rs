@@ -354,7 +354,8 @@ fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineRes
 }
 
 /// Whether an operand can be added to the current n-ary operation; otherwise a new operation starts
-/// over the current result. Rows are compared in the common types of the operands so far.
+/// with the current result as its input. Rows are compared in the common types of the operands so
+/// far.
 fn continues(kind: SetOperator, types: &[SqlType], run: &[Operand], next: &Operand) -> bool {
     let keeps_types =
         || common_types(types, &next.rows, next.position).is_ok_and(|common| common == types);

@@ -69,7 +69,7 @@ impl Replaced {
             }
             let Some(captured) = captured_mut(&mut node) else { return Ok(Transformed::no(node)) };
             for read in captured {
-                // Keep the alias, because the sub-query refers to the value by it.
+                // Keep the alias, because the sub-query uses it to refer to the value.
                 if let Expr::Alias(alias) = read {
                     let value = std::mem::take(alias.expr.as_mut());
                     *alias.expr = self.rewritten(value)?;

@@ -10,7 +10,7 @@ use crate::binder::names::NameSet;
 use crate::binder::state::scope::{DroppedColumn, Relation, Scope, ScopeColumn, has_qualifier};
 use crate::binder::{Binder, Typed, error};
 
-/// A change to a column of `*`.
+/// A change to one of the columns in `*`.
 enum Change {
     Exclude,
     Replace(Typed, NodeId),

@@ -1,5 +1,5 @@
-//! ANCHOR of a named window: functions restart at the start of each period. Period numbers are
-//! computed first and added to PARTITION BY, so that each partition contains one period.
+//! A named window's ANCHOR: functions restart at the start of each period. Period numbers are
+//! computed first and added to PARTITION BY, so each partition contains one period.
 
 use std::hash::Hash;
 use std::sync::Arc;

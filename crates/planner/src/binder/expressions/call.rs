@@ -153,7 +153,7 @@ impl Binder<'_> {
         call.arguments.iter().map(|id| self.tree.span(*id)).collect()
     }
 
-    /// Functions that return a value of the session.
+    /// Functions that return a session value.
     fn own_function(&self, name: &str, call: &CallNode) -> Option<Typed> {
         if !call.arguments.is_empty() {
             return None;

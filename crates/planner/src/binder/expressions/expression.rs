@@ -303,7 +303,7 @@ impl Binder<'_> {
         match type_name.name.to_ascii_lowercase().as_str() {
             "float" if double_colon && plain => return Ok(SqlType::Double),
             "numeric" if double_colon && plain => return Ok(SqlType::Decimal(76, 38)),
-            // Types of the catalog: OIDs and names of objects.
+            // Catalog types: object OIDs and names.
             "oid" if plain => return Ok(SqlType::Int),
             "name" if plain => return Ok(SqlType::String),
             _ if plain && is_function_type(type_name) => return Ok(SqlType::String),

@@ -11,7 +11,7 @@ use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
     /// Binds `operand BETWEEN low AND high`: the bounds can be in either order, and the result is
-    /// false if a value is null.
+    /// false if any value is null.
     pub(crate) fn between(
         &mut self,
         operand: NodeId,

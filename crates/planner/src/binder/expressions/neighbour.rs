@@ -1,5 +1,5 @@
 //! `lag` and `lead` with IGNORE NULLS over whole partitions in any order. `DataFusion`'s versions
-//! lose values when they look ahead over nulls.
+//! lose values when they look ahead past nulls.
 
 use std::sync::Arc;
 

@@ -51,7 +51,7 @@ impl Binder<'_> {
         self.prefix_operator(UnaryOperator::Minus, operand, Span::default())
     }
 
-    /// Binds an untyped parameter under a cast to an integer with the value that the client sent,
+    /// Binds an untyped parameter in a cast to an integer to the value that the client sent,
     /// because the cast truncates values that INSERT rejects. Until values are known, the parameter
     /// has the cast's target type.
     pub(crate) fn sent_integer(&mut self, typed: Typed, to: SqlType) -> Typed {
@@ -87,7 +87,7 @@ impl Binder<'_> {
         value.is_none_or(|value| matches!(value, ParameterValue::Null))
     }
 
-    /// The parameter in a node, or in the value of the variable in this node, if any.
+    /// The parameter that a node contains, either directly or as the value of its variable, if any.
     pub(crate) fn parameter_at(&self, id: NodeId) -> EngineResult<Option<u32>> {
         let id = match self.node(id)? {
             Node::Variable { name } => self.variable_value(name).map_or(id, |value| value.node),
@@ -165,8 +165,8 @@ impl Binder<'_> {
 }
 
 /// Whether a string is an epoch value in microseconds, or in the unit of another time type: clients
-/// that declare no types send numbers as text. A string with fewer than ten digits, such as a year,
-/// is not an epoch value.
+/// that do not declare types send numbers as text. A string with fewer than ten digits, such as a
+/// year, is not an epoch value.
 pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
     const MIN_DIGITS: usize = 10;
     let is_time = sql_type.is_timestamp() || sql_type == SqlType::Date;

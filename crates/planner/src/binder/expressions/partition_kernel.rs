@@ -22,14 +22,14 @@ pub(crate) trait PartitionKernel:
     /// The function's name in plans.
     fn name(&self) -> &'static str;
 
-    /// Type of the function's result.
+    /// The function's result type.
     fn returns(&self) -> DataType;
 
     /// Returns one result per row of the partition. The rows are in the window's order.
     fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef>;
 }
 
-/// Wraps the kernel as a window function of `DataFusion`.
+/// Wraps the kernel as a `DataFusion` window function.
 pub(crate) fn over_partitions<K: PartitionKernel>(kernel: K) -> Arc<WindowUDF> {
     let signature = Signature::any(K::ARGUMENTS, Volatility::Immutable);
     Arc::new(WindowUDF::from(OverPartitions { signature, kernel }))

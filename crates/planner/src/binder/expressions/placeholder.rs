@@ -76,8 +76,8 @@ fn resolve_with<R>(
 }
 
 impl Binder<'_> {
-    /// The constant value of an expression that a clause requires. While the statement is only
-    /// described, an expression with a parameter yields `stand_in`, which the clause accepts.
+    /// The value of an expression that a clause requires to be constant. While the statement is
+    /// only described, an expression with a parameter yields `stand_in`, which the clause accepts.
     pub(crate) fn demanded(
         &mut self,
         id: NodeId,
@@ -101,8 +101,8 @@ impl Binder<'_> {
         self.context.parameter_values.is_none() && is_unbound(value)
     }
 
-    /// If a call is rejected without the values of untyped parameters, inserts these values.
-    /// `types` resolves the call and returns its argument types.
+    /// If a call is rejected because the values of untyped parameters are missing, inserts these
+    /// values. `types` resolves the call and returns its argument types.
     pub(crate) fn settle_constants(
         &mut self,
         arguments: &mut [Typed],

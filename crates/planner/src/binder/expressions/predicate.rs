@@ -116,7 +116,7 @@ pub(crate) fn not(typed: Typed) -> Typed {
     }
 }
 
-/// Binds `operand IS [NOT] NULL`. Values of types that have no null are never null.
+/// Binds `operand IS [NOT] NULL`. Values of types without a null are never null.
 pub(crate) fn is_null(operand: Typed, negated: bool) -> Typed {
     if !operand.sql_type.is_nullable() && operand.sql_type != SqlType::Null {
         return Typed::truth(negated);

@@ -441,8 +441,8 @@ fn definitions(objects: &[Object]) -> Vec<(i32, String)> {
     all.filter_map(|key| Some((key.oid(), key.definition()?))).collect()
 }
 
-/// Builds an expression for the value of the first key that equals `of`. The expression contains
-/// `of` only once, so its size does not multiply in nested lookups.
+/// Builds an expression that returns the value of the first key equal to `of`. The expression
+/// contains `of` only once, so nested lookups do not multiply its size.
 fn cases_of(
     of: Expr,
     mut cases: impl Iterator<Item = (Expr, Expr)>,

@@ -1,5 +1,5 @@
 //! Binds the conditions of a WHERE clause again with other parameter values. If parameters occur
-//! only there, the remainder of the query is bound once.
+//! only there, the rest of the query is bound only once.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::NodeId;
@@ -12,7 +12,7 @@ use crate::binder::expressions::time_range::{Ranges, both};
 use crate::binder::state::conditions::Conditions;
 use crate::binder::state::scope::{Relation, Scope};
 
-/// The conditions of WHERE for given parameter values.
+/// The WHERE conditions for given parameter values.
 #[derive(Debug)]
 pub struct Restriction {
     /// Time ranges of the rows; empty for no restriction.

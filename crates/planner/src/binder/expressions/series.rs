@@ -36,7 +36,7 @@ impl Binder<'_> {
         self.series_between(bounds, step, scope, call.name.span)
     }
 
-    /// Binds the start, end and step in the arguments of a series.
+    /// Binds the start, end and step arguments of a series.
     pub(crate) fn series_arguments(
         &self,
         call: &CallNode,
@@ -100,7 +100,7 @@ impl Binder<'_> {
         Ok(Typed::computed(value, sql_type))
     }
 
-    /// A series of decimals between constant bounds.
+    /// A decimal series between constant bounds.
     pub(crate) fn decimal_series(
         &mut self,
         bounds: [Typed; 2],
@@ -163,7 +163,7 @@ impl Binder<'_> {
     }
 }
 
-/// A series of decimals in FROM.
+/// A decimal series in FROM.
 pub(crate) struct DecimalSeries {
     pub(crate) length: i64,
     pub(crate) sql_type: SqlType,
@@ -191,7 +191,7 @@ pub(crate) fn is_other_way(low: &ScalarValue, high: &ScalarValue, is_descending:
     if is_descending { low < high } else { low > high }
 }
 
-/// The type of a series' values.
+/// Type of the values in a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Values {
     Longs,
@@ -204,7 +204,7 @@ enum Values {
     },
 }
 
-/// The result that is computed for a series.
+/// The result computed for a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Output {
     /// The number of values, computed from `(low, high[, step])`.
@@ -324,7 +324,7 @@ impl Values {
         }
     }
 
-    /// The type of a series of numbers, and the kind of its values.
+    /// The type of a numeric series, and the kind of its values.
     fn of_numbers(types: impl Iterator<Item = SqlType> + Clone) -> (SqlType, Self) {
         let scale = |of| match of {
             SqlType::Decimal(_, scale) => Some(scale),
@@ -370,7 +370,7 @@ impl<'a, T: ArrowPrimitiveType> Bounds<'a, T> {
 /// as doubles.
 pub(crate) const MAX_STEPS: f64 = 9_007_199_254_740_992.0;
 
-/// Precision of a series of decimals.
+/// Precision of a decimal series.
 const DECIMAL_DIGITS: u8 = 38;
 
 fn decimal(scale: u8) -> SqlType {
@@ -404,7 +404,7 @@ fn failed(message: &str) -> DataFusionError {
 /// Exceeds the number of months in the calendar.
 const MAX_MONTHS: i64 = 10_000_000;
 
-/// The step of a series of timestamps.
+/// The step of a timestamp series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
     /// A number of timestamp units.
@@ -441,7 +441,7 @@ impl Step {
         micros.checked_mul(ticks).map(Self::Ticks)
     }
 
-    /// Returns how many values a series has.
+    /// Returns the number of values in a series.
     fn count(self, low: i64, high: i64, of: SqlType) -> Result<i64> {
         let is_within = |at: i64| if self.is_negative() { at >= high } else { at <= high };
         match self {

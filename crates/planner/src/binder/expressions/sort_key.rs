@@ -1,5 +1,5 @@
-//! A key of ORDER BY, in a query or a window. Null sorts before every other value, except in FLOAT
-//! and DOUBLE, where it sorts after them.
+//! ORDER BY keys, in a query or a window. Null sorts before every other value, except in FLOAT and
+//! DOUBLE, where it sorts last.
 
 use datafusion::logical_expr::{Expr, SortExpr};
 use tidemark_ast::{NullsOrder, OrderItem};
@@ -8,7 +8,7 @@ use tidemark_types::SqlType;
 
 use crate::binder::state::scope::TimeOrder;
 
-/// A key of ORDER BY.
+/// An ORDER BY key.
 #[derive(Debug, Clone)]
 pub(crate) struct SortKey {
     /// The expression over the rows below the select list.

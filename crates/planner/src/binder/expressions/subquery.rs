@@ -91,7 +91,7 @@ impl Binder<'_> {
         Ok(list)
     }
 
-    /// Aggregates the only column of these rows into one row, as text.
+    /// Aggregates these rows' only column into a single row, as text.
     fn gathered(&mut self, rows: Relation, query: NodeId) -> EngineResult<Relation> {
         let at = self.tree.span(query);
         let rows = rows.restored()?;

@@ -1,5 +1,5 @@
-//! Converts conditions on the designated timestamp to time ranges, so that a scan opens only the
-//! data in these ranges.
+//! Converts conditions on the designated timestamp to time ranges, so a scan opens only the data in
+//! these ranges.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::lit;
@@ -207,7 +207,7 @@ impl Binder<'_> {
         Ok(Some(points))
     }
 
-    /// The timestamp of a constant, in `unit`; `None` if it is not constant or is null.
+    /// A constant's timestamp, in `unit`; `None` if the value is not constant or is null.
     pub(crate) fn timestamp(
         &mut self,
         id: NodeId,

@@ -167,7 +167,7 @@ impl Binder<'_> {
         self.cast(text, target, CastMode::Explicit, position)
     }
 
-    /// Gives an untyped parameter the type of the other operand.
+    /// Gives an untyped parameter the other operand's type.
     fn settled_beside(
         &mut self,
         typed: Typed,

@@ -106,7 +106,7 @@ impl Binder<'_> {
         Ok(if call.filter.is_some() { value.never_null() } else { value })
     }
 
-    /// The frames of a call. An explicit frame is validated even if the function ignores it.
+    /// A call's frames. An explicit frame is validated even if the function ignores it.
     fn frames_of(
         &mut self,
         call: &CallNode,

@@ -1,4 +1,4 @@
-//! Frames of window functions: their bounds, and the effect of EXCLUDE CURRENT ROW.
+//! Window function frames: their bounds, and the effect of EXCLUDE CURRENT ROW.
 
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
@@ -320,7 +320,7 @@ fn interval(nanoseconds: i64) -> ScalarValue {
     ScalarValue::IntervalMonthDayNano(Some(interval))
 }
 
-/// Nanoseconds of a unit word, singular or plural.
+/// The length of a time unit in nanoseconds, given its name in singular or plural.
 pub(crate) fn time_word(word: &str) -> Option<i64> {
     let lower = word.to_ascii_lowercase();
     Some(match lower.strip_suffix('s').unwrap_or(&lower) {

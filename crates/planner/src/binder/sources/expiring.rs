@@ -1,4 +1,4 @@
-//! Materialized views with expiring rows: reading such a view runs the query of its policy.
+//! Materialized views with expiring rows: reading such a view runs its policy's query.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -115,7 +115,7 @@ impl Binder<'_> {
         text.ok_or_else(|| error::at(ErrorCode::InvalidValue, "constant value expected", at))
     }
 
-    /// Lists of files: `import_files()`, `export_files()`, `files('directory')`, `glob('pattern')`.
+    /// File lists: `import_files()`, `export_files()`, `files('directory')`, `glob('pattern')`.
     pub(crate) fn file_list(&mut self, name: &str, call: &CallNode) -> EngineResult<Relation> {
         let takes_path = matches!(name, "files" | "glob");
         let mut is_described = false;

@@ -675,7 +675,7 @@ fn not_combined(kind: &str, at: Span) -> EngineError {
     error::at(ErrorCode::NotSupported, message, at)
 }
 
-/// In unmatched rows, replaces null with false or 0 in types that have no null.
+/// In unmatched rows, replaces null with false or 0 for types without a null.
 pub(crate) fn filled_in(
     plan: LogicalPlan,
     rows: &Relation,

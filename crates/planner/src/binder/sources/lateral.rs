@@ -242,7 +242,7 @@ impl Terms<'_> {
         }
     }
 
-    /// Converts references to the left row to expressions over it.
+    /// Converts references to the left row into expressions over that row.
     fn of_left(&self, expr: Expr) -> Option<Expr> {
         let mut is_whole = true;
         let replaced = expr.transform(|node| {
@@ -294,7 +294,7 @@ fn error_of(column: &Column) -> datafusion::common::DataFusionError {
 }
 
 /// The comparison in a condition. `<=` is also true for two nulls, but a timestamp that is never
-/// null excludes this case.
+/// null rules this out.
 fn comparison(term: &Expr) -> &Expr {
     match term {
         Expr::IsTrue(inner) => inner,

@@ -1,8 +1,8 @@
 //! Resolves the names in a view's query as recorded when the view was created.
 //!
 //! Tables and columns are recorded by identity. After a rename, they are still found under the name
-//! in the query. If one was dropped, the view is invalid, even if a new object has the same name.
-//! Columns added later are not visible to the view.
+//! in the query. If a table or column was dropped, the view is invalid, even if a new object has
+//! the same name. Columns added later are not visible to the view.
 
 use std::sync::Arc;
 

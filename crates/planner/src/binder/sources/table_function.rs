@@ -202,7 +202,7 @@ impl Binder<'_> {
         self.series("x", 1, count, 1)
     }
 
-    /// The numbers from `low` to `high` by `step`, generated row by row at run time.
+    /// The numbers from `low` to `high` in steps of `step`, generated row by row at run time.
     fn series(&mut self, name: &str, low: i64, high: i64, step: i64) -> EngineResult<Relation> {
         // The generator rejects an end before the start, but here such a series is empty.
         let is_empty = (step > 0 && low > high) || (step < 0 && low < high);
@@ -471,7 +471,7 @@ fn endless(at: Span) -> EngineError {
     error::at(ErrorCode::InvalidValue, message, at)
 }
 
-/// Computes a value for each number of a series.
+/// Computes a value for each number in a series.
 fn mapped(numbers: Relation, value: Expr, sql_type: SqlType) -> EngineResult<Relation> {
     let plan = relation::project(numbers.plan, vec![value.alias(SERIES)])?;
     let columns = vec![relation::output_column(SERIES, sql_type)];

@@ -7,7 +7,7 @@ use tidemark_border::Permission;
 use crate::Access;
 
 /// Accesses in order of appearance. All clones share one list. Each column of a table holds a
-/// clone, so the resolution of a name records the read.
+/// clone, so resolving a name records the read.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Accesses {
     list: Arc<Mutex<Vec<Access>>>,

@@ -1,6 +1,7 @@
-//! State of binding one statement: names in scope, results so far, and work done. Higher modules
-//! add the methods that bind. This file depends on none of these modules, and a module calls higher
-//! modules only through [`Queries`].
+//! State for binding a single statement: names in scope, results so far, and work done.
+//!
+//! Higher modules add the methods that bind. This file depends on none of these modules, and a
+//! module calls higher modules only through [`Queries`].
 
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ pub(crate) struct VariableValue {
     pub(crate) scopes: usize,
 }
 
-/// State of binding one statement.
+/// State for binding a single statement.
 pub(crate) struct Binder<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) snapshot: &'a Arc<Snapshot>,
@@ -80,7 +81,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) seed: Option<u64>,
     /// Whether the statement is explained instead of run.
     pub(crate) explaining: bool,
-    /// Error of a source, reported only if the select list has no error.
+    /// A source's error, reported only if the select list has no error.
     pub(crate) deferred: Option<EngineError>,
     /// Case-folded names of the views being bound, innermost last.
     pub(crate) views: Vec<String>,
@@ -237,7 +238,7 @@ impl<'a> Binder<'a> {
         self.variable_value_in(name, self.variables.len())
     }
 
-    /// Like [`Self::variable_value`], but only within the outermost `scopes` scopes of DECLARE.
+    /// Like [`Self::variable_value`], but only within the outermost `scopes` DECLARE scopes.
     pub(crate) fn variable_value_in(&self, name: &Name, scopes: usize) -> Option<VariableValue> {
         let (mut name, mut scopes) = (name, scopes);
         let mut pending = self.variables.iter().take(scopes).map(HashMap::len).sum::<usize>();
@@ -268,7 +269,7 @@ impl<'a> Binder<'a> {
         bound
     }
 
-    /// Fails with the deferred error of a source, if there is one.
+    /// Fails with a source's deferred error, if there is one.
     pub(crate) fn report_deferred(&mut self) -> EngineResult<()> {
         self.deferred.take().map_or(Ok(()), Err)
     }
@@ -318,7 +319,7 @@ impl<'a> Binder<'a> {
         reads
     }
 
-    /// Rejects a name on which the user has no permission, whether or not the name exists.
+    /// Rejects a name for which the user has no permission, whether or not the name exists.
     pub(crate) fn must_see(&self, name: &Name, permission: Permission) -> EngineResult<()> {
         let sees = self.visibility().is_none_or(|visibility| visibility.sees(&name.text));
         if sees || self.beneath_view {

@@ -1,5 +1,4 @@
-//! The conditions of a WHERE clause, cached for other parameter values, and the positions of
-//! parameters.
+//! WHERE conditions, cached for reuse with other parameter values, and the positions of parameters.
 
 use hashbrown::HashMap;
 
@@ -11,8 +10,8 @@ use crate::binder::state::scope::Relation;
 /// The conditions of a statement that reads a single table.
 #[derive(Debug, Clone)]
 pub struct Conditions {
-    /// The conditions in their original order. If parameters occur only in time ranges, only these
-    /// conditions.
+    /// The conditions in their original order. If parameters occur only in time ranges, contains
+    /// only the time conditions.
     pub(crate) conjuncts: Vec<Conjunct>,
     pub(crate) source: Relation,
     pub(crate) ranges: Vec<TimeRange>,
@@ -21,7 +20,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// The time ranges for the values with which the statement was bound; empty for all times.
+    /// The time ranges for the values that the statement was bound with; empty for all times.
     #[must_use]
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
@@ -37,13 +36,13 @@ impl Conditions {
 /// Occurrences of parameters found while a statement is bound.
 #[derive(Debug, Default)]
 pub(crate) struct ParameterUses {
-    /// Number of all occurrences.
+    /// Total number of occurrences.
     pub(crate) total: usize,
     in_conditions: usize,
     noted: Vec<Conditions>,
 }
 
-/// A condition of a WHERE clause, combined with the other conditions by AND.
+/// A condition in a WHERE clause, combined with the other conditions by AND.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conjunct {
     pub(crate) id: NodeId,
@@ -51,7 +50,7 @@ pub(crate) struct Conjunct {
     pub(crate) is_in_time: bool,
 }
 
-/// The conditions of a WHERE clause after binding.
+/// A WHERE clause's conditions after binding.
 pub(crate) struct Where {
     pub(crate) conjuncts: Vec<Conjunct>,
     /// Number of parameter occurrences in time ranges, and in all other conditions.

@@ -15,7 +15,7 @@ use crate::binder::state::scope::Relation;
 /// The values that one SELECT block's select list expands.
 #[derive(Debug, Default)]
 pub(crate) struct ListRows {
-    /// Name prefix of the element columns, before their index.
+    /// Name prefix of the element columns; their index follows it.
     prefix: String,
     arguments: Vec<Expr>,
     items: Vec<UnnestItem>,
@@ -40,7 +40,7 @@ impl ListRows {
         Expr::Column(Column::new_unqualified(name))
     }
 
-    /// Name of the column with the element number, from 1.
+    /// Name of the column that numbers the elements, from 1.
     pub(crate) fn number(&self) -> String {
         format!("{}n", self.prefix)
     }

@@ -1,5 +1,4 @@
-//! The outer rows of a sub-query. Names that the sub-query's own sources do not have are looked up
-//! there.
+//! The outer rows of a sub-query. Names that the sub-query's own sources lack are looked up there.
 
 use std::sync::Arc;
 

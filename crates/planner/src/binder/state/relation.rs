@@ -199,7 +199,7 @@ impl Relation {
         }
     }
 
-    /// The relation as a source, whose alias qualifies its columns.
+    /// The relation as a source, with its columns qualified by the source's alias.
     pub(crate) fn aliased(self, qualifier: Option<&str>, reference: &str) -> EngineResult<Self> {
         let plan = SubqueryAlias::try_new(Arc::new(self.plan), reference).map_err(error::plan)?;
         let qualifier: Option<Arc<str>> = qualifier.map(Arc::from);

@@ -56,7 +56,7 @@ pub(crate) enum TimeOrder {
     Ascending,
     /// ORDER BY … DESC.
     Descending,
-    /// Rows were ascending before a join. A query that passes these rows on sorts them, which costs
+    /// Rows were ascending before a join. To pass these rows on, a query sorts them, which costs
     /// nothing if the join was planned to preserve the order.
     Shuffled,
     /// The order is unknown.

@@ -13,7 +13,7 @@ pub(crate) struct Typed {
     pub(crate) sql_type: SqlType,
     /// The expression's value, if known at bind time.
     pub(crate) constant: Option<ScalarValue>,
-    /// The parameter's number, as long as its type is unknown.
+    /// The parameter's number while its type is unknown.
     pub(crate) parameter: Option<u32>,
 }
 
@@ -72,7 +72,7 @@ impl Typed {
         }
     }
 
-    /// Replaces null with false or 0 in types that have no null in `QuestDB`.
+    /// Replaces null with false or 0 for types without a null in `QuestDB`.
     pub(crate) fn never_null(self) -> Self {
         let zero = match self.sql_type {
             SqlType::Boolean => lit(false),

@@ -91,7 +91,7 @@ impl Work {
     }
 }
 
-/// Rejects an expression that would be copied too often.
+/// Rejects an expression that would be copied too many times.
 pub(crate) fn must_repeat(value: &Typed, times: usize, at: Span) -> EngineResult<()> {
     let nodes = PlanSize::of_expr(&value.expr)?.nodes;
     if nodes.saturating_mul(times) > MAX_PLAN_NODES {

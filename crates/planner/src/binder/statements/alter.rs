@@ -136,7 +136,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// The values that a new column's default gives existing rows.
+    /// The values that existing rows receive from a new column's default.
     fn filled_column(
         &mut self,
         table: &Arc<TableSnapshot>,

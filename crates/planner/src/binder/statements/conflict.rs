@@ -151,7 +151,7 @@ fn assigned(schema: &TableSchema, name: &Name) -> EngineResult<usize> {
     schema.column_index(&name.text).ok_or_else(|| error::invalid_column(&name.text, name.span))
 }
 
-/// The table's keys, to which the clause's keys must be equal; `None` if no row can conflict.
+/// The table's keys, which the clause's keys must match; `None` if no row can conflict.
 fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Option<Vec<usize>>> {
     let is_key = |index: &usize| schema.dedup_keys.contains(&schema.columns[*index].id);
     let keys: Vec<usize> = (0..schema.columns.len()).filter(is_key).collect();

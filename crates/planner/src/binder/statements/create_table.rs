@@ -76,7 +76,7 @@ impl Binder<'_> {
     }
 
     /// If the table supports DEDUP, uses the PRIMARY KEY, or the only UNIQUE constraint, as DEDUP
-    /// keys. A row then replaces the row with the same key.
+    /// keys. A new row then replaces the row with the same key.
     fn apply_primary_key(
         &mut self,
         schema: &mut TableSchema,
@@ -200,7 +200,7 @@ fn timed_by_key(schema: &mut TableSchema, node: &CreateTableNode, keys: &[Name])
     }
 }
 
-/// Stores the length or precision in a type's parentheses.
+/// Stores the length or precision given in a type's parentheses.
 pub(crate) fn narrow(column: &mut ColumnSchema, written: &TypeName) {
     let number = match written.arguments.as_slice() {
         [number] => number.as_str(),

@@ -24,7 +24,7 @@ fn command_of(actions: &[AlterAction]) -> &'static str {
     }
 }
 
-/// Adds a table to the tables to drop. A table that is named twice is dropped once.
+/// Adds a table to the tables to drop. A table named twice is dropped once.
 fn drop_once(dropped: &mut Vec<Arc<TableSnapshot>>, table: Arc<TableSnapshot>) {
     if dropped.iter().all(|other| other.schema().id != table.schema().id) {
         dropped.push(table);
@@ -102,7 +102,7 @@ impl Binder<'_> {
         Ok(BoundStatement::SchemaChange(change))
     }
 
-    /// The objects that `DROP … a, b` drops. An object that is named twice is dropped once.
+    /// The objects that `DROP … a, b` drops. An object named twice is dropped once.
     fn dropped(
         &mut self,
         what: ViewKind,
@@ -140,7 +140,7 @@ impl Binder<'_> {
         self.accesses.note(Access::new(table, permission));
     }
 
-    /// Whether no table or view has this name. Fails if the name is not visible to the user.
+    /// True if no table or view has this name. Fails if the name is not visible to the user.
     fn is_missing(&mut self, name: &Name, permission: Permission) -> EngineResult<bool> {
         if self.snapshot.table(&name.text).is_some() || self.view(&name.text).is_some() {
             return Ok(false);

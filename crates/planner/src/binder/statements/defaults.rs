@@ -1,5 +1,5 @@
-//! DEFAULT: the value of a column that a row does not specify. It is stored as SQL text and tree,
-//! and is evaluated once per statement or, if it is volatile, once per row.
+//! DEFAULT: a column's value in rows that do not specify one. It is stored both as SQL text and as
+//! a tree. It is evaluated once per statement or, if it is volatile, once per row.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use datafusion::logical_expr::Expr;
@@ -22,7 +22,7 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// Whether no column has a default.
+    /// True if no column has a default.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()

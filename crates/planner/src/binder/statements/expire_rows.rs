@@ -1,7 +1,8 @@
 //! EXPIRE ROWS: determines which rows of a materialized view are visible.
 //!
 //! A policy is stored as a query over the view's own table, and everyone who reads the view reads
-//! this query instead. It takes effect immediately, and hidden rows reappear if it is dropped.
+//! this query instead. The policy takes effect immediately, and hidden rows reappear if it is
+//! dropped.
 
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ const GOING_ON: [&str; 9] = [
     "date_trunc",
 ];
 
-/// Default interval for the removal of expired rows, if CLEANUP EVERY is not given.
+/// Default interval for removing expired rows if CLEANUP EVERY is not given.
 const USUAL_CLEANUP: Every = Every { count: 1, unit: 'h' };
 
 impl Binder<'_> {
@@ -193,7 +194,7 @@ impl Binder<'_> {
     }
 }
 
-/// The data that the condition of a policy reads.
+/// The data that a policy's condition reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compares {
     /// Only the designated timestamp.
@@ -245,7 +246,7 @@ fn is_monotonic(tree: &Tree) -> bool {
     })
 }
 
-/// If a plan reads all rows of a table from some timestamp on, returns that timestamp.
+/// If a plan reads all of a table's rows at or after some timestamp, returns that timestamp.
 fn first_of(plan: &LogicalPlan) -> Option<i64> {
     match plan {
         LogicalPlan::Projection(projection) => first_of(&projection.input),

@@ -188,8 +188,8 @@ impl Binder<'_> {
         Ok(Cell::Value(Box::new(scalar)))
     }
 
-    /// The parameter in a cell, and the parameter's type: the column's type or that of the cast
-    /// around it.
+    /// The parameter in a cell, and the parameter's type: the column's type, or the type of the
+    /// enclosing cast.
     fn parameter_cell(&self, id: NodeId, column: SqlType) -> EngineResult<Option<(u32, SqlType)>> {
         let (mut inner, mut given) = (id, column);
         while let Node::Cast { operand, type_name, .. } = self.node(inner)? {
@@ -229,7 +229,7 @@ impl Binder<'_> {
         has_expressions && self.tree.nodes.iter().any(is_query)
     }
 
-    /// Gives each parameter that is a whole cell the type of its column, as in rows without
+    /// Gives each parameter that fills a whole cell its column's type, as in rows without
     /// sub-queries.
     fn settle_cells(
         &mut self,
@@ -406,7 +406,7 @@ fn literal_cell(values: &ValuesBlock, cell: usize) -> Option<Cell<'_>> {
     })
 }
 
-/// Indices of the listed columns; without a list, of all columns.
+/// Indices of the listed columns, or of all columns if there is no list.
 fn insert_columns(schema: &TableSchema, names: &[Name]) -> EngineResult<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..schema.columns.len()).collect());

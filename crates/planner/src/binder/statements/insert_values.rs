@@ -297,7 +297,7 @@ pub struct InsertTemplate {
 }
 
 impl InsertTemplate {
-    /// Builds one batch with the rows for these rows of parameters.
+    /// Builds one batch with the rows to insert for these rows of parameters.
     pub fn rows<'p>(
         &'p self,
         parameter_rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
@@ -305,9 +305,8 @@ impl InsertTemplate {
         self.rows.with_parameters(parameter_rows)?.batch()
     }
 
-    /// Builds the rows for parameters that are given as columns. An entry contains the type in
-    /// which the parameter's values were sent, and the values. The result is the same as that of
-    /// [`Self::rows`].
+    /// Builds the rows for parameters given as columns. Each entry contains the type in which a
+    /// parameter's values were sent, and the values. The result is the same as from [`Self::rows`].
     pub fn columns(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
         self.rows.given_batch(given)
     }
@@ -668,7 +667,7 @@ fn evaluate_over(expr: &Expr, values: ArrayRef, from: SqlType) -> EngineResult<A
         .map_err(runtime_value)
 }
 
-/// A column of nulls, or of false and 0 for types without null.
+/// A column of nulls, or of false and 0 for types without a null.
 pub(crate) fn nulls(sql_type: SqlType, rows: usize) -> EngineResult<ArrayRef> {
     Ok(match sql_type {
         SqlType::Boolean => Arc::new(BooleanArray::from(vec![false; rows])),

@@ -21,7 +21,7 @@ use crate::binder::{Binder, error};
 use crate::{BoundFormat, BoundPartitions};
 
 impl Binder<'_> {
-    /// The partitions selected by LIST or WHERE, with the action on them.
+    /// The partitions selected by LIST or WHERE, with the action to perform on them.
     pub(crate) fn partitions(
         &mut self,
         table: &Arc<TableSnapshot>,

@@ -1,9 +1,9 @@
 //! Views: named queries.
 //!
 //! A view is stored as the SQL text and tree of its query, and the query is bound again wherever
-//! the view's name is referenced. So it is planned together with the outer query, and it is valid
-//! if and only if all objects that it references exist. It reads with its owner's permissions, not
-//! the reader's.
+//! the view's name is referenced. It is therefore planned together with the outer query, and it is
+//! valid if and only if all objects that it references exist. It reads with its owner's
+//! permissions, not the reader's.
 
 use tidemark_ast::{Name, NodeId};
 use tidemark_border::Permission;

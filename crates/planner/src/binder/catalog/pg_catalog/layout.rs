@@ -27,11 +27,11 @@ impl Layout {
     }
 }
 
-/// Tables of the schema `pg_catalog`.
+/// Tables in the `pg_catalog` schema.
 pub(crate) static PG_CATALOG: LazyLock<Vec<Layout>> =
     LazyLock::new(|| include_str!("pg_catalog.txt").lines().filter_map(Layout::read).collect());
 
-/// Tables of the schema `information_schema`.
+/// Tables in the `information_schema` schema.
 pub(crate) static INFORMATION_SCHEMA: LazyLock<Vec<Layout>> = LazyLock::new(|| {
     include_str!("information_schema.txt").lines().filter_map(Layout::read).collect()
 });

@@ -1,7 +1,7 @@
 //! `pg_catalog` and `information_schema`: the tables that drivers and tools query to list objects.
 //!
-//! Each table is built from the snapshot during binding, then queried like any other. Features that
-//! this database does not have are empty tables.
+//! Each table is built from the snapshot during binding, then queried like any other. Tables for
+//! features that this database lacks are empty.
 
 macro_rules! row {
     ($($column:ident: $value:expr),* $(,)?) => {
@@ -349,8 +349,8 @@ fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a
     objects.iter().filter(move |object| object.kind == kind)
 }
 
-/// The row of `pg_class` for a table or view. `is_bound` tells whether the table has a foreign key
-/// or is referenced by one. `PostgreSQL` implements foreign keys as triggers, and clients look for
+/// The `pg_class` row for a table or view. `is_bound` tells whether the table has a foreign key or
+/// is referenced by one. `PostgreSQL` implements foreign keys as triggers, and clients look for
 /// keys only in tables that have triggers.
 fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
@@ -368,7 +368,7 @@ fn class(object: &Object, is_bound: bool) -> Row {
     )
 }
 
-/// The row of `pg_class` for the sequence of a column.
+/// The `pg_class` row for a column's sequence.
 fn sequence((oid, name, _): (i32, String, i32)) -> Row {
     row!(
         oid: oid, relname: name, relnamespace: PUBLIC_OID, reltype: 0, reloftype: 0,
@@ -404,7 +404,7 @@ fn dependence(object: &Object) -> impl Iterator<Item = Row> {
     })
 }
 
-/// The row of `pg_class` for a catalog table.
+/// The `pg_class` row for a catalog table.
 fn system_class(layout: &Layout, schema: i32) -> Row {
     row!(
         oid: layout.oid, relname: layout.name, relnamespace: schema, reltype: 0, reloftype: 0,

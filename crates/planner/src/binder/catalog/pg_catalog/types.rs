@@ -19,7 +19,7 @@ pub(crate) struct PgType {
     pub(crate) element: i32,
     /// OID of the array type whose elements have this type, otherwise 0.
     pub(crate) array: i32,
-    /// Prefix of the names of the type's input and output functions.
+    /// Name prefix of the type's input and output functions.
     pub(crate) io: &'static str,
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn column_modifier(column: &ColumnSchema) -> i32 {
     }
 }
 
-/// The type modifier of a type in `PostgreSQL`'s encoding; -1 if it has none.
+/// A type's modifier in `PostgreSQL`'s encoding; -1 if it has none.
 pub(crate) fn modifier(sql_type: SqlType) -> i32 {
     match sql_type {
         SqlType::Char => 5,

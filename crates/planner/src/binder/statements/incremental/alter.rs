@@ -160,7 +160,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether a query can be bound, and its accesses.
+    /// Returns whether a query can be bound, and its accesses.
     fn reads_of(
         &mut self,
         tree: &Tree,

@@ -30,10 +30,10 @@ pub struct Buckets {
     time: Time,
 }
 
-/// The columns in which a query returns its time.
+/// The columns that hold a query's time.
 #[derive(Debug, Clone)]
 enum Time {
-    /// The time of the buckets: column names of the aggregation.
+    /// The bucket time: column names in the aggregation.
     Buckets(Vec<String>),
     /// The time of the rows in this base table.
     Rows(TableId),
@@ -131,7 +131,7 @@ impl ViewShape for Buckets {
 }
 
 impl Buckets {
-    /// Whether its rows are rows of the base and not buckets.
+    /// Whether its rows are base rows rather than buckets.
     pub(crate) fn is_of_rows(&self) -> bool {
         matches!(self.time, Time::Rows(_))
     }

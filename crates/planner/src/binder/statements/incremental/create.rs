@@ -249,7 +249,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The view's table, with a column for each column of its query.
+    /// The view's table, with one column per query column.
     fn table_of(&self, given: &Definition<'_>, found: &Relation) -> EngineResult<TableSchema> {
         let at = self.tree.span(given.query);
         let mut columns: Vec<ColumnSchema> = Vec::with_capacity(found.columns.len());

@@ -18,11 +18,11 @@ enum AffectedViews {
     Followers,
     /// All views that read this table.
     Readers,
-    /// Views that read any of these columns, which are given by identity.
+    /// Views that read any of these columns, which are identified by ID.
     Columns(Vec<u32>),
 }
 
-/// The events that a new table definition causes for views.
+/// The view events caused by a new table definition.
 fn schema_events(
     old: &TableSchema,
     new: &TableSchema,
@@ -40,8 +40,8 @@ fn schema_events(
             Some(_) => {}
         }
     }
-    // A changed column type counts as a change of values, which materialized views follow. Live
-    // views check the types themselves.
+    // A change of column type counts as a change to the values, which materialized views follow.
+    // Live views check the types themselves.
     for (columns, reason) in
         [(dropped, "drop column operation"), (renamed, "rename column operation")]
     {

@@ -4,7 +4,7 @@ use tidemark_catalog::IncrementalView;
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::identifier;
 
-/// The reason why a view does not match its base.
+/// Why a view does not match its base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
     /// An object that the view reads does not exist.
@@ -13,7 +13,7 @@ pub enum Misfit {
     Differs(String),
 }
 
-/// The reason why a stopped view still does not match its base; `None` if it matches.
+/// Why a stopped view still does not match its base; `None` if it matches.
 #[must_use]
 pub(crate) fn misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
     let name = &view.base_name;

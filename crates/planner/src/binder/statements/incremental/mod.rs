@@ -38,7 +38,7 @@ pub trait ViewShape: Sized {
 pub struct IncrementalRows<S> {
     /// Plan for all rows, with the column types and order of the view's table.
     pub plan: LogicalPlan,
-    /// The way in which changes to the base affect the rows.
+    /// How changes to the base affect the rows.
     pub shape: S,
     /// The base table, as the plan reads it.
     pub base: Arc<TableSnapshot>,

@@ -1,6 +1,6 @@
 //! Queries that a live view can keep current: one row for each row of a single table, with window
-//! functions that read earlier rows. The plan determines how far in time a change to the table has
-//! effects.
+//! functions that read earlier rows. The plan determines how far in time the effects of a change to
+//! the table extend.
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, ScalarValue};
@@ -69,7 +69,7 @@ impl LiveReach {
         self.is_endless
     }
 
-    /// The kind of bound, as repairs report it.
+    /// The kind of bound, as reported by repairs.
     #[must_use]
     pub fn plan(&self) -> &'static str {
         match (self.is_endless, self.span > 0, self.periods.is_empty()) {
