@@ -44,7 +44,7 @@ export declare class NativeDatabase {
   handOff(descriptor: number, spec: string, statements: Array<NativeStatement>): Promise<NativeHandoffResult>
   /** Returns counters and gauges, known damage, and the running queries as a JSON object. */
   observe(): string
-  /** Begins a transaction of inserts. */
+  /** Begins an insert transaction. */
   begin(): NativeTransaction
   /** Returns the durable records of one kind. */
   loadRecords(kind: string): Promise<Array<NativeRecord>>
@@ -131,7 +131,7 @@ export declare function liftLiterals(text: string): NativeLifted | null
 export interface NativeChunk {
   /** The bytes. */
   bytes: ArrayBuffer
-  /** Number of rows in them. */
+  /** Number of rows in the bytes. */
   rows: number
 }
 
@@ -155,9 +155,9 @@ export interface NativeHandoffResult {
 export interface NativeLifted {
   /** The SQL text with parameters. */
   text: string
-  /** Types of the parameters; null for strings. */
+  /** Parameter types; null for strings. */
   types: Array<string | null>
-  /** Values of the parameters. */
+  /** Parameter values. */
   values: Array<string>
 }
 
@@ -181,7 +181,7 @@ export interface NativeReceived {
   reply?: Buffer
   /** Whether no more data follows. */
   isOver: boolean
-  /** Close code of the connection, if the client violated the protocol. */
+  /** The connection's close code, if the client violated the protocol. */
   closeCode?: number
   /** The violation. */
   reason?: string
@@ -191,7 +191,7 @@ export interface NativeReceived {
 export interface NativeRecord {
   /** The key, unique within the record's kind. */
   key: string
-  /** The bytes of the value; absent to delete the record. */
+  /** The value's bytes; absent to delete the record. */
   value?: Buffer
 }
 

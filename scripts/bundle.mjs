@@ -13,7 +13,7 @@ const compiled = join(root, 'build', 'ts');
 const out = join(root, 'build', 'server');
 
 /**
- * Not bundled: the embedded library must return tables of the caller's own Arrow module, and the
+ * Not bundled: the embedded library must return tables from the caller's own Arrow module, and the
  * addon is a separate file.
  */
 const EXTERNAL = ['apache-arrow', '#native'];

@@ -9,7 +9,7 @@ import { dirname, join, relative } from 'node:path';
 import { root, script } from './steps.mjs';
 import { nameOfTests, recordedSeconds } from './test-times.mjs';
 
-/** Time budget: the maximum sum of the recorded durations of the selected test files. */
+/** Time budget: maximum total recorded duration of the selected test files. */
 const BUDGET_SECONDS = 360;
 /** Seconds assumed for a test file without a recorded time. */
 const UNKNOWN_SECONDS = 3;
@@ -79,7 +79,7 @@ function words(path) {
   );
 }
 
-/** Returns the compiled path of a source file. */
+/** Returns a source file's compiled path. */
 function compiled(path) {
   const console = path.replace(
     /^ts\/console\/(?:src|test)\//,
@@ -104,7 +104,7 @@ function touched(changes) {
   return rated.filter(({ weight }) => weight > 0).sort((one, other) => other.weight - one.weight);
 }
 
-/** Selects test files until the sum of their recorded durations reaches the budget. */
+/** Selects test files until their total recorded duration reaches the budget. */
 function withinBudget(rated) {
   const recorded = recordedSeconds('ts');
   const [taken, left] = [[], []];

@@ -50,7 +50,7 @@ function readOnly(types) {
   return types.replaceAll(/(?<=[{,] |\*\/\n)(?="?\w+"?\??: )/g, 'readonly ');
 }
 
-/** Imports a module of the last build. `file` is the file that the module renders. */
+/** Imports a module from the last build. `file` is the file that the module renders. */
 async function built(module, file) {
   const found = path.join(root, module);
   if (!existsSync(found)) {
@@ -82,7 +82,7 @@ async function renderTrees() {
 }
 
 /**
- * Returns the parser as a single script, which the runner of `test/sql/cases` interprets without
+ * Returns the parser as a single script, which the `test/sql/cases` runner interprets without
  * Node.js.
  */
 async function renderParser() {
@@ -95,7 +95,7 @@ async function renderParser() {
 
 /**
  * Writes a file if its content has changed; with `--check`, reports the difference instead. Without
- * a prettier parser the content is not formatted.
+ * a prettier parser, the content is not formatted.
  */
 async function settle(name, parser, text, source) {
   const target = path.join(root, name);

@@ -23,7 +23,7 @@ import { root, run, targetDirectory } from './steps.mjs';
 import { FILES, source, testsOf } from './storage-proof.mjs';
 
 const GOAL_PERCENT = 90;
-/** The harnesses as tests, each with a fraction of its quick tier. */
+/** The harnesses as tests, each running a fraction of its quick tier. */
 const HARNESS_TESTS = `
 mod harness {
     use tidemark_testkit::{bit_rot, crash, damage, faults};

@@ -132,7 +132,7 @@ function descend(source, module, parts, code, depth) {
 
 const handedOnCache = new Map();
 
-/** Maps names to paths for the `pub use` items of a module. */
+/** Maps names to paths for a module's `pub use` items. */
 function handedOn(text) {
   const known = handedOnCache.get(text);
   if (known !== undefined) {

@@ -52,7 +52,7 @@ const JARS = {
   'questdb-client': 'org.questdb:questdb-client:1.0.1',
   'slf4j-api': 'org.slf4j:slf4j-api:2.0.17',
 };
-/** Rust clients: folders of test/clients with their programs. */
+/** Rust clients: folders in test/clients with their programs. */
 const RUST_CLIENTS = {
   'tokio-postgres': ['tokio-postgres-client'],
   sqlx: ['sqlx-client'],
@@ -235,7 +235,7 @@ async function rustClient(name, programs) {
   }
 }
 
-/** Returns the modification time of a file; 0 if it does not exist. */
+/** Returns a file's modification time; 0 if the file does not exist. */
 function timeOf(file) {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

@@ -1,5 +1,6 @@
-// Durations of the suites and their files. A run of all tests writes build/test-times.json;
+// Durations of the test suites and their files. A run of all tests writes build/test-times.json;
 // test/times.json is the baseline for detecting growth:
+//
 //     node scripts/test-times.mjs      stores the last run as the baseline
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ export function nameOfTests(file) {
   return file.replace(/^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g, '');
 }
 
-/** Returns the recorded seconds per file of one suite. */
+/** Returns one suite's recorded seconds per file. */
 export function recordedSeconds(suite) {
   return new Map(Object.entries(read(RECORD)[suite]?.files ?? {}));
 }
@@ -26,7 +27,7 @@ function read(file) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
 }
 
-/** Durations measured in one run, in seconds, per suite and per file. */
+/** Durations measured in one run, in seconds, per suite and file. */
 export class TestTimes {
   #suites = {};
 

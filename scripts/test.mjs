@@ -102,7 +102,7 @@ const QUICK_TIERS = [
   ['build/test/correctness/malformed-statements.js', '--statements', '10000'],
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
-/** Arguments of harnesses that measure times and therefore run alone. */
+/** Arguments of harnesses that measure times and must therefore run alone. */
 const TIMED = ['--latency', '--within', '--jumps', '--partitions'];
 
 /** Returns a program of a suite: its name, whether it runs alone, and how to run it. */

@@ -109,9 +109,9 @@ pub fn open_database(env: &Env, options: String) -> napi::Result<PromiseRaw<'_, 
 pub struct NativeLifted {
     /// The SQL text with parameters.
     pub text: String,
-    /// Types of the parameters; null for strings.
+    /// Parameter types; null for strings.
     pub types: Vec<Either<&'static str, Null>>,
-    /// Values of the parameters.
+    /// Parameter values.
     pub values: Vec<String>,
 }
 
@@ -218,7 +218,7 @@ impl NativeDatabase {
         sync("observe", || encode(&self.database.observe()))
     }
 
-    /// Begins a transaction of inserts.
+    /// Begins an insert transaction.
     #[napi(catch_unwind)]
     pub fn begin(&self) -> napi::Result<NativeTransaction> {
         sync("begin", || {
@@ -353,7 +353,7 @@ impl NativeTransaction {
 pub struct NativeRecord {
     /// The key, unique within the record's kind.
     pub key: String,
-    /// The bytes of the value; absent to delete the record.
+    /// The value's bytes; absent to delete the record.
     pub value: Option<Buffer>,
 }
 
@@ -395,7 +395,7 @@ impl NativeStatement {
 pub struct NativeChunk {
     /// The bytes.
     pub bytes: ArrayBuffer<'static>,
-    /// Number of rows in them.
+    /// Number of rows in the bytes.
     pub rows: f64,
 }
 
@@ -639,7 +639,7 @@ pub struct NativeReceived<'env> {
     pub reply: Option<Buffer>,
     /// Whether no more data follows.
     pub is_over: bool,
-    /// Close code of the connection, if the client violated the protocol.
+    /// The connection's close code, if the client violated the protocol.
     pub close_code: Option<u16>,
     /// The violation.
     pub reason: Option<String>,

@@ -34,7 +34,7 @@ pub struct AppenderSpec {
     pub csv: CsvTextSpec,
 }
 
-/// Input format of an appender.
+/// An appender's input format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -70,7 +70,7 @@ pub struct CopySpec {
     pub null_text: String,
     /// How the first line is treated.
     pub header: CopyHeader,
-    /// The value encoding for each parameter of the INSERT.
+    /// The value encoding for each INSERT parameter.
     pub columns: Vec<CopyColumnSpec>,
 }
 
@@ -137,7 +137,7 @@ pub struct CopyMistake {
     pub code: String,
     /// The error message.
     pub message: String,
-    /// Details of the error, if any.
+    /// Error details, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub detail: Option<String>,
@@ -162,9 +162,9 @@ pub struct LinesSpec {
     pub create_columns: bool,
     /// Partitioning of created tables.
     pub partition_by: String,
-    /// Maximum length of a line in bytes.
+    /// Maximum line length in bytes.
     pub max_line_bytes: usize,
-    /// Maximum size in bytes of all pending rows in memory.
+    /// Maximum total size in bytes of the pending rows in memory.
     pub max_pending_bytes: usize,
     /// Whether another message follows. If so, an incomplete last line continues in that message.
     pub is_continued: bool,
@@ -191,9 +191,9 @@ pub struct ColumnsSpec {
     pub max_dictionary_bytes: usize,
     /// Number of pending rows that forces a commit.
     pub max_pending_rows: u64,
-    /// Maximum size in bytes of all pending rows in memory.
+    /// Maximum total size in bytes of the pending rows in memory.
     pub max_pending_bytes: usize,
-    /// Maximum size in bytes of the pending rows and dictionaries of all connections.
+    /// Maximum total size in bytes of all connections' pending rows and dictionaries.
     pub max_total_bytes: u64,
 }
 
@@ -226,9 +226,9 @@ pub enum LinePrecision {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "state")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RowsReply {
-    /// A line, or a message of the columnar protocol, was rejected. None of it is written.
+    /// A line or columnar-protocol message was rejected. None of it is written.
     Refused {
-        /// Number of the line or message, from 1.
+        /// Number of the line or message, counted from 1.
         line: u64,
         /// Byte offset of the line or message.
         at: u64,
@@ -265,7 +265,7 @@ pub enum RowsReply {
     /// Columnar protocol only: the rows cannot be written. The cause may be unrelated to these
     /// rows.
     Failed {
-        /// Number of the message that requested the commit, from 1.
+        /// Number of the message that requested the commit, counted from 1.
         line: u64,
         /// The error code.
         code: String,
@@ -280,7 +280,7 @@ pub enum RowsReply {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         transaction: Option<u64>,
-        /// Columnar protocol only: the requested commits for which no changes had to be planned.
+        /// Columnar protocol only: the requested commits that required no planned changes.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(test, ts(as = "Option<Vec<RequestedCommit>>", optional))]
         commits: Vec<RequestedCommit>,
@@ -289,16 +289,16 @@ pub enum RowsReply {
     },
 }
 
-/// A commit that a client of the columnar protocol requested. One transaction may contain several
-/// such commits.
+/// A commit requested by a columnar-protocol client. One transaction may contain several such
+/// commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RequestedCommit {
     /// Number of messages that this commit acknowledges.
     pub messages: u64,
-    /// Number of rows in all its tables.
+    /// Total number of rows in its tables.
     pub rows: u64,
-    /// Indexes of its tables in the plan.
+    /// Indexes of its tables within the plan.
     pub tables: Vec<usize>,
     /// Whether the commit was forced, although the client had deferred it, because too much data
     /// was pending.
@@ -331,7 +331,7 @@ pub struct PlannedTable {
     pub rows: u64,
 }
 
-/// How the lines of a CSV input are parsed.
+/// How the lines of CSV input are parsed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -388,7 +388,7 @@ pub struct CsvColumnSpec {
     pub null_texts: Option<Vec<String>>,
 }
 
-/// Progress of an appender.
+/// An appender's progress.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct AppendProgress {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct ExecuteOptions {
     /// The row encoding.
     pub rows: RowFormat,
-    /// Id of the execution, unique among running executions. The engine assigns one when absent.
+    /// The execution's id, unique among running executions. If absent, the engine assigns one.
     #[serde(default)]
     pub query_id: Option<u64>,
     /// The original SQL text, when the statement has parameters in place of its literals.
@@ -29,7 +29,7 @@ pub struct ExecuteOptions {
     /// Number of rows to return from the end of the result. `skip` and `take` apply to these rows.
     #[serde(default)]
     pub last: Option<u64>,
-    /// Timeout of the statement in milliseconds; no limit when absent.
+    /// Statement timeout in milliseconds; no limit when absent.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
     /// Milliseconds of `timeoutMs` that have already elapsed since the statement arrived.
@@ -45,7 +45,7 @@ pub struct ExecuteOptions {
     pub changes: Option<ChangesOptions>,
 }
 
-/// Selects which change of a table is reported.
+/// Selects which change to a table is reported.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
@@ -190,7 +190,7 @@ pub struct ParquetOptions {
     pub partition_by: Option<String>,
 }
 
-/// Totals of one execution.
+/// Execution totals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]

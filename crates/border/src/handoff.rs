@@ -4,12 +4,12 @@ use serde::Deserialize;
 
 use crate::RowFormat;
 
-/// Specification of a handoff: the requests that the client may send.
+/// Handoff specification: the requests that the client may send.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HandoffSpec {
-    /// Id of the handoff, unique among running handoffs and queries.
+    /// The handoff's id, unique among running handoffs and queries.
     pub id: u64,
     /// Statement timeout in milliseconds; 0 means no limit.
     pub timeout_ms: u64,
@@ -45,11 +45,11 @@ pub struct PgHandoff {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HandoffStatement {
-    /// Body of the Bind message up to and including the number of values.
+    /// Bind message body up to and including the number of values.
     pub head: Vec<u8>,
-    /// Body of the Bind message after the values.
+    /// Bind message body after the values.
     pub tail: Vec<u8>,
-    /// Header of the encoded parameter row. It is followed by the values of a Bind message.
+    /// Header of the encoded parameter row. The values of a Bind message follow it.
     pub header: Vec<u8>,
     /// Format code per column: 0 for text, 1 for binary.
     pub format_codes: Vec<i16>,
@@ -62,16 +62,16 @@ pub struct HandoffStatement {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HttpHandoff {
-    /// The bytes of a request before the SQL text.
+    /// The request bytes before the SQL text.
     pub before: String,
-    /// The bytes of a request after the SQL text.
+    /// The request bytes after the SQL text.
     pub after: String,
-    /// Maximum length of a request in bytes.
+    /// Maximum request length in bytes.
     pub max_request_bytes: usize,
     /// The response head in three strings: the body length is inserted after the first, the date
     /// after the second.
     pub head: [String; 3],
-    /// Maximum length of a response body in bytes.
+    /// Maximum response body length in bytes.
     pub max_body_bytes: usize,
     /// Whether the response repeats the SQL text.
     pub names_query: bool,
@@ -96,7 +96,7 @@ pub struct HttpHandoff {
 pub struct HandoffQuery {
     /// The SQL text, with parameters in place of literals if `types` is not empty.
     pub text: String,
-    /// Types of the literals, which become the statement's parameters; `None` for strings.
+    /// Literal types; the literals become the statement's parameters. `None` for strings.
     pub types: Vec<Option<String>>,
     /// The response text between the SQL text and the rows.
     pub columns: String,

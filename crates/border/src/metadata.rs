@@ -1,4 +1,4 @@
-//! Descriptions of tables and of running queries.
+//! Descriptions of tables and running queries.
 
 use serde::Serialize;
 

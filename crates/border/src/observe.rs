@@ -42,7 +42,7 @@ pub struct LogLine {
     pub fields: serde_json::Value,
 }
 
-/// Severity of an event.
+/// Event severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -74,7 +74,7 @@ pub struct OpenOptions {
     /// Maximum disk space in bytes that all queries combined may spill to; default: a quarter of
     /// the free disk space.
     pub spill_limit_bytes: Option<u64>,
-    /// Maximum number of imported rows in memory for a new table; default 500,000.
+    /// Maximum number of imported rows held in memory for a new table; default 500,000.
     pub max_uncommitted_rows: Option<u64>,
     /// Expected out-of-order lag of a new table in milliseconds; default ten minutes.
     pub o3_max_lag_ms: Option<i64>,
@@ -86,9 +86,9 @@ pub struct OpenOptions {
     pub max_columns: Option<usize>,
     /// Maximum size of a string or BINARY value in bytes.
     pub max_cell_bytes: Option<usize>,
-    /// Maximum number of elements of an array value.
+    /// Maximum number of elements in an array value.
     pub max_array_elements: Option<usize>,
-    /// Maximum length of an imported line in bytes.
+    /// Maximum length of an imported line, in bytes.
     pub max_line_bytes: Option<usize>,
 }
 
@@ -115,7 +115,7 @@ pub enum CommitMode {
 pub enum Verify {
     /// All checksums are verified when the database is opened.
     Open,
-    /// The checksums of a column are verified when the column is first read.
+    /// A column's checksums are verified when the column is first read.
     #[default]
     First,
     /// Checksums are never verified.

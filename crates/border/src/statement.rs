@@ -1,4 +1,4 @@
-//! The context of a statement, and its description.
+//! Statement context and description.
 
 use std::collections::HashMap;
 
@@ -51,7 +51,7 @@ pub struct StatementContext {
     pub texts: Shared<HashMap<String, TextShape>>,
 }
 
-/// The last value that a session got from the sequence of a SERIAL or IDENTITY column.
+/// The last value that a session obtained from the sequence of a SERIAL or IDENTITY column.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SequenceValue {
@@ -156,7 +156,7 @@ pub struct StatementDescription {
     pub kind: StatementKind,
     /// The command tag: `SELECT`, `CREATE TABLE`, …
     pub command: String,
-    /// Columns of the result; empty if it has none.
+    /// The result columns; empty if the statement returns no result.
     pub columns: Vec<ResultColumn>,
     /// Index of the designated timestamp in `columns`; -1 if the result has none.
     pub timestamp: i64,
@@ -189,7 +189,7 @@ pub struct PermissionRequest {
     pub access: Access,
 }
 
-/// One column of a result.
+/// A result column.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ResultColumn {
@@ -198,12 +198,12 @@ pub struct ResultColumn {
     /// Type name as `/exec` prints it: `DOUBLE`, `GEOHASH(5c)`, `ARRAY`.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Number of dimensions of an array, otherwise 0.
+    /// Number of array dimensions; 0 if the column is not an array.
     pub dimensions: u8,
     /// `PostgreSQL` type OID of a system-catalog column, if `type` does not determine it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oid: Option<i32>,
-    /// The table column from which the result column is selected, if any.
+    /// The table column that the result column is selected from, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<ColumnSource>,
 }
@@ -220,7 +220,8 @@ pub struct ColumnSource {
     pub modifier: i32,
 }
 
-/// A table or columns that a statement reads or writes; checked before it runs.
+/// A table, or some of its columns, that a statement reads or writes. Access is checked before the
+/// statement runs.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct Access {

@@ -15,7 +15,7 @@ pub struct TextFormatRequest {
     pub key: String,
     /// The file format.
     pub format: TextFormat,
-    /// The files, in the order of their rows.
+    /// The files, in the order in which their rows are returned.
     pub files: Vec<TextPath>,
     /// Options given in the statement, by name.
     pub options: HashMap<String, String>,
@@ -47,7 +47,7 @@ pub struct TextPath {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct TextShape {
-    /// How the files are read, in the order of the request.
+    /// How to read each file, in the order of the request.
     pub files: Vec<TextFile>,
     /// Why the files cannot be read; absent if they can.
     #[serde(default)]
@@ -64,7 +64,7 @@ pub struct TextFile {
     /// Version of the file when it was examined: device, inode, size in bytes and modification time
     /// in nanoseconds since 1970, separated by colons.
     pub version: String,
-    /// Time of the examination in milliseconds since 1970.
+    /// Time when the file was examined, in milliseconds since 1970.
     pub examined_at: u64,
     /// The first and last 64 bytes in hexadecimal. A file that has only grown still contains them
     /// at the same offsets.

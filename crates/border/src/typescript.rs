@@ -25,7 +25,7 @@ const HEADER: &str = "/**
  */
 ";
 
-/// Renders the declaration of each type.
+/// Renders each type's declaration.
 macro_rules! declarations {
     ($($name:ident),+ $(,)?) => {
         [$(<$name as TS>::decl()),+]

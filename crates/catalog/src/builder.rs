@@ -71,8 +71,8 @@ impl TableBuilder {
         self
     }
 
-    /// Returns the checked definition. Fails with the first of `InvalidName`, `DuplicateColumn`,
-    /// `TypeMismatch`, `ColumnNotFound` or `InvalidValue`.
+    /// Returns the checked definition. Fails with whichever of `InvalidName`, `DuplicateColumn`,
+    /// `TypeMismatch`, `ColumnNotFound` or `InvalidValue` applies first.
     pub fn build(self) -> EngineResult<TableSchema> {
         let Self { mut schema, timestamp } = self;
         if !identifier::is_valid_table_name(&schema.name) {

@@ -18,9 +18,9 @@ use crate::records::{Owner, RecordKind, ViewSource, put, record};
 /// The two forms of incremental views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewForm {
-    /// A materialized view: aggregates per time bucket, or rows of the base.
+    /// A materialized view: aggregates per time bucket, or rows from the base.
     Materialized,
-    /// A live view: one row with window functions per row of the base.
+    /// A live view: one row with window functions per base row.
     Live,
 }
 
@@ -35,7 +35,7 @@ impl ViewForm {
     }
 }
 
-/// The definition of an incremental view.
+/// An incremental view's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncrementalView {
     /// The view's table.
@@ -58,11 +58,11 @@ pub struct IncrementalView {
     pub deferred: bool,
     /// The last transaction before the view was created or its current policy was set.
     pub made_after: u64,
-    /// First tick of the timer in microseconds since 1970; without START, the creation time.
+    /// The timer's first tick, in microseconds since 1970; without START, the creation time.
     pub start_micros: i64,
     /// Whether START was specified.
     pub has_start: bool,
-    /// Time zone of the timer.
+    /// The timer's time zone.
     pub time_zone: Option<String>,
     /// The periods that the view shows; `None` if it shows all rows.
     pub period: Option<RefreshPeriod>,
@@ -106,7 +106,7 @@ pub enum RefreshPeriod {
     Length {
         /// The length.
         length: Every,
-        /// Time zone of the calendar.
+        /// The calendar's time zone.
         time_zone: Option<String>,
         /// Delay between a period's end and the time at which it is shown.
         delay: Option<Every>,
@@ -128,7 +128,7 @@ pub enum RefreshRequest {
     Range(i64, i64),
 }
 
-/// The refresh state of an incremental view.
+/// An incremental view's refresh state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncrementalState {
     /// The base's transaction that the view reflects; `None` before the first refresh.
@@ -155,10 +155,10 @@ pub struct IncrementalState {
     /// which rows were later shown again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revived: Vec<(i64, i64)>,
-    /// Start of the last refresh, microseconds since 1970.
+    /// Start of the last refresh, in microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_micros: Option<i64>,
-    /// End of the last refresh, microseconds since 1970.
+    /// End of the last refresh, in microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_micros: Option<i64>,
 }
@@ -182,7 +182,7 @@ impl IncrementalView {
         Self::read(snapshot, table, record(snapshot, RecordKind::MaterializedView, table)?)
     }
 
-    /// Decodes the view of a table from its record.
+    /// Decodes a table's view from its record.
     #[must_use]
     pub fn read(snapshot: &Snapshot, table: TableId, bytes: &[u8]) -> Option<Self> {
         let view: Self = serde_json::from_slice(bytes).ok()?;

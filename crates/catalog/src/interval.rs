@@ -20,7 +20,8 @@ const fn unit(suffix: &'static str, word: &'static str, micros: i64) -> Unit {
     Unit { suffix, word, micros }
 }
 
-/// All units, those of live views first. The variants of [`LiveUnit`] are indexes into this array.
+/// All units, starting with the live view units. The variants of [`LiveUnit`] are indexes into this
+/// array.
 static UNITS: [Unit; 8] = [
     unit("ms", "MILLISECOND", 1_000),
     unit("s", "SECOND", MICROS_PER_SECOND),

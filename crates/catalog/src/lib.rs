@@ -44,7 +44,7 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Creates the catalog of this snapshot.
+    /// Creates a catalog for this snapshot.
     #[must_use]
     pub fn new(snapshot: Arc<Snapshot>) -> Self {
         Self { snapshot }

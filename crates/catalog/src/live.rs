@@ -36,7 +36,7 @@ pub enum LiveStart {
 pub struct UsedColumn {
     /// Its name in the query.
     pub name: String,
-    /// The name of its type.
+    /// The name of the column's type.
     pub type_name: String,
 }
 

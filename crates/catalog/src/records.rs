@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId, TableSchema};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
-/// Record kinds of the catalog; other kinds belong to their writers.
+/// Record kinds that the catalog defines; other kinds belong to their writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordKind {
     /// A view definition, by folded name.
@@ -76,7 +76,7 @@ pub struct ViewColumn {
     pub name: String,
 }
 
-/// The owner of an object.
+/// An object's owner.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
     /// The name, for display.
@@ -98,7 +98,7 @@ pub struct View {
     pub tree: String,
     /// The owner. The query runs with the owner's permissions.
     pub owner: String,
-    /// [`Owner::id`] of the owner.
+    /// The owner's [`Owner::id`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_id: Option<String>,
     /// Time of creation or last change, in microseconds since 1970.

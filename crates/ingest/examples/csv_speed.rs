@@ -1,4 +1,4 @@
-//! Measures the throughput of the CSV reader for trades, in megabytes per second.
+//! Measures CSV reader throughput for trades, in megabytes per second.
 //!
 //! `cargo run --release --example csv_speed`
 #![allow(clippy::print_stdout, clippy::expect_used)]

@@ -24,7 +24,7 @@ impl Targets for Nothing {
     }
 }
 
-/// Lines with binary doubles, as clients of protocol versions 2 and 3 write them.
+/// Lines with binary doubles, as written by clients that use protocol versions 2 and 3.
 fn binary_lines() -> Vec<u8> {
     let mut lines = Vec::new();
     for row in 0..ROWS {

@@ -235,7 +235,7 @@ fn boolean(column: &mut ColumnBuilder, value: bool) -> Put {
     Ok(())
 }
 
-/// Returns the length of a column's time unit in nanoseconds.
+/// Returns the length in nanoseconds of a column's time unit.
 pub(crate) fn unit_nanos(unit: TimestampUnit) -> i64 {
     match unit {
         TimestampUnit::Millis => 1_000_000,

@@ -17,7 +17,7 @@ use crate::csv_spec::{BadLine, CsvReport, CsvSpec, MAX_BAD_LINES};
 use crate::input::Input;
 use crate::record::{FieldRange, split_record};
 
-/// Maximum number of rows in a batch.
+/// Maximum number of rows per batch.
 const BATCH_ROWS: usize = 65_536;
 /// Number of input bytes after which a batch is complete, regardless of its row count.
 const BATCH_BYTES: usize = 32 * 1024 * 1024;
@@ -48,7 +48,7 @@ pub struct CsvReader {
     designated: Designated,
     at_start: bool,
     header_due: bool,
-    /// The start of a record that a chunk boundary split.
+    /// The start of a record that was split by a chunk boundary.
     carry: Vec<u8>,
     fields: Vec<FieldRange>,
     scratch: Vec<u8>,
@@ -202,7 +202,7 @@ impl CsvReader {
         &self.report
     }
 
-    /// Skips a byte order mark; returns `None` if more bytes are needed.
+    /// Skips a byte order mark. Returns `None` if more bytes are needed.
     fn skip_byte_order_mark<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if !self.carry.is_empty() || bytes.len() < BYTE_ORDER_MARK.len() {
             self.carry.extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Options and report of the CSV reader.
+//! CSV reader options and report.
 
 use std::fmt;
 
@@ -27,10 +27,10 @@ pub struct CsvColumn {
     pub null_texts: Vec<String>,
 }
 
-/// Default maximum length of a line in bytes.
+/// Default maximum line length in bytes.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Configuration of the reader.
+/// Reader configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvSpec {
     /// Delimiter between fields.
@@ -44,9 +44,9 @@ pub struct CsvSpec {
     /// Whether fields beyond [`CsvSpec::line_fields`] are ignored. Otherwise a line with such
     /// fields is rejected.
     pub skip_extra_values: bool,
-    /// Number of fields that a line may have.
+    /// Number of fields allowed per line.
     pub line_fields: usize,
-    /// Maximum length of a line in bytes, including quotes and embedded line ends.
+    /// Maximum line length in bytes, including quotes and embedded line ends.
     pub max_line_bytes: usize,
     /// Columns of the output batches; columns without an input field are null.
     pub target: Vec<Field>,
@@ -91,7 +91,7 @@ pub const MAX_BAD_LINES: usize = 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
     /// Line number in the file, counted from 1 and including the header and blank lines. If a
-    /// record spans several lines, this is the first of them.
+    /// record spans several lines, this is the number of the first line.
     pub line: u64,
     /// Field number, counted from 1; `None` if the error concerns the entire line.
     pub field: Option<usize>,

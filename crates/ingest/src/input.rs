@@ -1,4 +1,4 @@
-//! One column of a CSV file: how to parse its values, and which type they need.
+//! One CSV column: how to parse its values, and which type they need.
 
 use memchr::memchr;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};

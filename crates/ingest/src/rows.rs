@@ -6,7 +6,7 @@ use arrow_buffer::BooleanBuffer;
 use tidemark_types::identifier::{is_valid_column_name, same};
 use tidemark_types::{EngineResult, SqlType};
 
-/// Maximum number of rows in a chunk.
+/// Maximum number of rows per chunk.
 pub(crate) const MAX_CHUNK_ROWS: usize = 64 * 1024;
 /// Name of a new table's designated timestamp.
 pub(crate) const TIMESTAMP: &str = "timestamp";
@@ -68,7 +68,7 @@ pub struct TableRows {
 pub(crate) struct Additions {
     /// Whether missing columns are added to an existing table.
     pub(crate) columns: bool,
-    /// Maximum number of columns in a table.
+    /// Maximum number of columns per table.
     pub(crate) max_columns: usize,
 }
 
@@ -177,9 +177,9 @@ pub struct Chunk {
 pub struct Cells {
     /// Index of the column in the table.
     pub column: usize,
-    /// Cells in the Arrow type of the column.
+    /// Cells in the column's Arrow type.
     pub array: ArrayRef,
-    /// The rows that omit a column with a default, if there are any.
+    /// The rows that omit a column with a default, if any.
     pub missing: Option<BooleanBuffer>,
 }
 

@@ -20,7 +20,7 @@ enum Form {
     Epoch(i128),
 }
 
-/// Keywords that may be given as a pattern for numbers since 1970, and the length of their unit in
+/// Keywords accepted as patterns for numbers since 1970, and the length of their unit in
 /// nanoseconds.
 const EPOCHS: [(&str, i128); 4] =
     [("epoch_s", 1_000_000_000), ("epoch_ms", 1_000_000), ("epoch_us", 1_000), ("epoch_ns", 1)];

@@ -21,7 +21,7 @@ use crate::workload::{Action, Client, History};
 /// Number of client sessions that write to the root, enough to create several dictionary files and
 /// a chain of manifests.
 const SESSIONS: usize = 4;
-/// Sizes in bytes of a segment's trailer and of a section entry in its footer.
+/// Sizes in bytes of a segment's trailer and of each section entry in its footer.
 const TRAILER_BYTES: usize = 24;
 
 /// Counts and failures of a bit-rot run.

@@ -100,9 +100,9 @@ pub struct Report {
 /// A broken guarantee.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// Seed of the workload.
+    /// The workload's seed.
     pub seed: u64,
-    /// Description of the difference from the expected state.
+    /// How the state differs from the expected state.
     pub what: String,
 }
 
@@ -166,7 +166,7 @@ struct Case<'a> {
     report: &'a mut Report,
 }
 
-/// Runs the workload of one seed.
+/// Runs one seed's workload.
 pub fn run_one(seed: u64, mutant: Option<&Mutant>, report: &mut Report) {
     let rng = ChaCha8Rng::seed_from_u64(seed);
     Case { seed, rng, mutant, report }.run();

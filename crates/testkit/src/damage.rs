@@ -21,7 +21,7 @@ use crate::crash::{Failure, small_options};
 use crate::model::{Model, ModelTable};
 use crate::workload::{Client, History};
 
-/// Number of damaged copies of one root.
+/// Number of damaged copies per root.
 const COPIES: usize = 6;
 
 /// Counts and failures of a damage run.
@@ -50,7 +50,7 @@ pub fn run(seed: u64, states: u64) -> Report {
     report
 }
 
-/// Runs the workload of one seed.
+/// Runs one seed's workload.
 pub fn run_one(seed: u64, report: &mut Report) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mode = *[CommitMode::Sync, CommitMode::Async, CommitMode::NoSync]

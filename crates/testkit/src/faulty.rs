@@ -82,7 +82,7 @@ impl FaultyVfs {
         Self { inner, plan: Arc::new(plan) }
     }
 
-    /// Returns the number of calls so far.
+    /// Returns the number of calls made so far.
     pub(crate) fn calls(&self) -> u64 {
         self.plan.calls.load(Ordering::Relaxed)
     }

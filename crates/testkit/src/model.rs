@@ -1,4 +1,4 @@
-//! The expected content of a database in the simplest form: rows in vectors.
+//! A database's expected content in the simplest form: rows in vectors.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -68,7 +68,7 @@ impl ModelTable {
         }
     }
 
-    /// Removes and returns the rows of one partition.
+    /// Removes and returns one partition's rows.
     pub(crate) fn take(&mut self, schema: &TableSchema, floor: i64) -> Vec<Row> {
         let rows = std::mem::take(&mut self.rows).into_iter();
         let (removed, retained) = rows.partition(|row| schema.partition_floor(row.0) == floor);
@@ -87,7 +87,7 @@ impl ModelTable {
     }
 }
 
-/// Expected content of a database.
+/// A database's expected content.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Model {
     pub(crate) tables: BTreeMap<String, ModelTable>,

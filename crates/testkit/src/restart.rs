@@ -77,7 +77,7 @@ fn wrong(what: String) -> EngineError {
     EngineError::internal(what)
 }
 
-/// Measures a start that replays `bytes` of log.
+/// Measures a start that replays `bytes` bytes of log.
 pub fn replay(root: &Path, bytes: u64) -> EngineResult<Duration> {
     let storage = open(root)?;
     create(&storage, "replayed")?;
@@ -116,7 +116,7 @@ pub fn partitions(root: &Path, partitions: usize) -> EngineResult<Duration> {
     Ok(best)
 }
 
-/// Kinds of damage to a file.
+/// Ways to damage a file.
 const DAMAGES: [&str; 4] = ["removed", "emptied", "cut in half", "overwritten"];
 
 /// Damages each file of one table in each way. The root must open, and the other table must be

@@ -241,7 +241,7 @@ impl Client<'_> {
         }
     }
 
-    /// Creates a backup of the database, or releases the existing one.
+    /// Creates a backup of the database, or releases the existing backup.
     pub(crate) fn copy_or_release(&mut self) -> EngineResult<()> {
         let (required, done) = if self.history.copies == [None] {
             let required = Some(self.history.model.fingerprint());

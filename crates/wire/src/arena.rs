@@ -41,7 +41,7 @@ pub fn write_arena(batch: &RecordBatch) -> EngineResult<Vec<u8>> {
     Ok(out)
 }
 
-/// Appends an arena to `out`, at the next multiple of 64. `fields` name the SQL types, and may be
+/// Appends an arena to `out`, at the next multiple of 64. `fields` names the SQL types, and may be
 /// empty.
 pub(crate) fn append_arena(
     fields: &[Field],

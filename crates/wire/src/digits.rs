@@ -76,8 +76,8 @@ fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
 pub(crate) enum TimestampStyle {
     /// `2024-01-02T03:04:05.678901Z`
     Iso,
-    /// `2024-01-02 03:04:05.678901`; six digits even for nanoseconds, because drivers fail with
-    /// more.
+    /// `2024-01-02 03:04:05.678901`; six digits even for nanoseconds, because drivers fail if there
+    /// are more.
     Postgres,
     /// `2024-01-02 03:04:05.678901234`
     PostgresNanos,

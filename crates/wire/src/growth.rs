@@ -1,9 +1,9 @@
 //! Requests memory before a buffer of encoded rows grows. A row with many columns may be very long,
-//! and an escaped string takes up to six times its length.
+//! and an escaped string may be six times as long as the original.
 
 use tidemark_types::{EngineResult, account};
 
-/// Bytes by which a buffer may grow without a request.
+/// Number of bytes by which a buffer may grow without a request.
 const FREE_BYTES: usize = 1 << 20;
 
 /// Buffer length for which memory was requested.

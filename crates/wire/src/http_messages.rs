@@ -21,7 +21,7 @@ pub struct RequestPattern {
 pub enum HttpMessage {
     /// A request that matches the pattern.
     Query {
-        /// SQL text of the request.
+        /// The request's SQL text.
         text: String,
         /// Length of the request in bytes.
         len: usize,
@@ -88,7 +88,7 @@ fn digit(of: u8) -> Option<u8> {
     char::from(of).to_digit(16).map(|value| value as u8)
 }
 
-/// Writes a time in the format of the `Date` header.
+/// Writes a time in `Date` header format.
 pub fn http_date(now: SystemTime, out: &mut Vec<u8>) {
     const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     const MONTHS: [&str; 12] =
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn arbitrary_bytes_cause_no_panic() {
+    fn arbitrary_bytes_do_not_cause_a_panic() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let good = request("SELECT+%27x%27");
         for _ in 0..50_000 {

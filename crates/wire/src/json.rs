@@ -25,7 +25,7 @@ pub(crate) struct JsonRows {
     any_row: bool,
 }
 
-/// State of a column that is retained across rows.
+/// Column state that is retained across rows.
 #[derive(Debug)]
 struct CellState {
     timestamps: TimestampWriter,

@@ -15,7 +15,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, PartitionBy};
 use crate::parquet_file::{ParquetFile, ParquetOptions};
 use crate::zip::ZipStream;
 
-/// Name of the directory for rows without a timestamp.
+/// Directory name for rows without a timestamp.
 const NO_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Writes the archive of one result.

@@ -1,8 +1,8 @@
 //! Rows as one Parquet file, streamed one row group at a time.
 //!
-//! The file is primarily for other readers: plain logical types, no embedded Arrow schema,
+//! The file is primarily for other readers: plain logical types, no embedded Arrow schema, and
 //! UTC-adjusted timestamps. The footer key `tidemark` contains, as JSON, what Parquet cannot
-//! express about a column (LONG256, the width of a CHAR).
+//! express about a column (LONG256, or the width of a CHAR).
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ const DEFAULT_LEVEL: i32 = 9;
 /// Any zone marks a column as UTC-adjusted; its name is not stored.
 const UTC: &str = "+00:00";
 
-/// Compression of Parquet pages.
+/// Parquet page compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// No compression.
@@ -81,11 +81,11 @@ const MAX_DELTA_COLUMNS: usize = 128;
 /// Parquet file options.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParquetOptions {
-    /// Compression of pages.
+    /// Page compression.
     pub codec: Codec,
-    /// Level of the codec; `None` selects 9 for codecs with levels.
+    /// Codec level; `None` selects 9 for codecs with levels.
     pub level: Option<i32>,
-    /// Rows per row group.
+    /// Number of rows per row group.
     pub row_group_rows: usize,
     /// Approximate uncompressed size of a data page, in bytes.
     pub data_page_bytes: usize,
@@ -482,7 +482,7 @@ fn text_column(field: &Field, array: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(Arc::new(texts.finish()))
 }
 
-/// Appends the text of a cell; `false` if the cell is null.
+/// Appends a cell's text; returns `false` if the cell is null.
 fn push_text(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     match column {
         Column::Char(values) => match values.get(row).filter(|unit| *unit != 0) {

@@ -114,7 +114,7 @@ impl PgRows {
     }
 }
 
-/// Writes the number of bytes after `at`, minus `header`, at that offset.
+/// Writes the number of bytes after `at`, minus `header`, at offset `at`.
 fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     let length = i32::try_from(out.len() - at - header).map_err(|_| {
         EngineError::new(
@@ -126,8 +126,8 @@ fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Appends the length and the binary value of a cell if its type is one of the most common ones.
-/// For other types, appends nothing and returns `false`.
+/// Appends a cell's length and binary value if its type is one of the most common ones. For other
+/// types, appends nothing and returns `false`.
 #[inline]
 fn push_sized(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     match column {
@@ -152,8 +152,8 @@ fn push_word(out: &mut Vec<u8>, value: Option<[u8; 8]>) {
     out.extend_from_slice(&cell);
 }
 
-/// Appends the length and the bytes of a string. Strings of more than 2 GiB need no check here,
-/// because their rows are too long and are refused.
+/// Appends a string's length and bytes. Strings longer than 2 GiB need no check here, because their
+/// rows are too long and are refused.
 #[inline]
 fn push_sized_text(out: &mut Vec<u8>, text: Option<&str>) {
     let length = text.map_or(NULL_LENGTH, |text| text.len() as i32);
@@ -177,7 +177,7 @@ fn put<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, 
     }
 }
 
-/// Appends the text of a cell; `false` if it is null.
+/// Appends a cell's text; returns `false` if the cell is null.
 fn push_text(
     out: &mut Vec<u8>,
     column: &Column<'_>,
@@ -247,7 +247,7 @@ fn push_text_only(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     }
 }
 
-/// Appends the binary form of a cell; `false` if it is null.
+/// Appends a cell's binary form; returns `false` if the cell is null.
 fn push_binary(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     let since_2000 = |out: &mut Vec<u8>, micros: i64| out.extend_from_slice(&since_2000(micros));
     match column {

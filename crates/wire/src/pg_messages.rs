@@ -6,9 +6,9 @@ pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
 /// Reply to a Sync outside a transaction block.
 pub const READY_FOR_QUERY: &[u8] = b"Z\0\0\0\x05I";
 
-/// A Describe of the unnamed portal.
+/// A Describe message for the unnamed portal.
 const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
-/// An Execute of the unnamed portal without a limit.
+/// An Execute message for the unnamed portal, without a row limit.
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
 /// Size of a message's type and length, in bytes.
@@ -33,7 +33,7 @@ pub struct BindPattern {
 pub enum PgMessage<'b> {
     /// A Bind that matches this pattern, with its Execute.
     Run {
-        /// Index of the pattern.
+        /// The pattern's index.
         pattern: usize,
         /// Values in Bind format, with their count.
         values: &'b [u8],
@@ -67,7 +67,7 @@ pub fn next_message<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<
     }
 }
 
-/// Result of a comparison with expected bytes.
+/// Result of comparing with expected bytes.
 enum Found<'b> {
     /// The bytes match, and these bytes follow them.
     Complete(&'b [u8]),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn arbitrary_bytes_cause_no_panic() {
+    fn arbitrary_bytes_do_not_cause_a_panic() {
         let patterns = [pattern("a", &[true]), pattern("b", &[true, false])];
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let good = [bind(&patterns[0], &values(&[Some(b"abc")])), EXECUTE.to_vec()].concat();

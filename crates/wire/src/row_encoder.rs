@@ -11,10 +11,10 @@ use crate::parquet_file::{ParquetFile, ParquetOptions};
 use crate::pg::PgRows;
 use crate::qwp::{QwpMessages, QwpOptions};
 
-/// Format of encoded rows.
+/// Row format.
 #[derive(Debug, Clone)]
 pub enum RowFormat {
-    /// `[1,"a"],[2,"b"]`: no outer brackets, commas between all rows of one stream.
+    /// `[1,"a"],[2,"b"]`: no outer brackets, and commas between all rows of one stream.
     Json {
         /// Whether LONG values are JSON strings.
         quote_large_numbers: bool,
@@ -25,7 +25,7 @@ pub enum RowFormat {
     Csv {
         /// The byte between fields.
         delimiter: u8,
-        /// Whether a header line of column names precedes the rows.
+        /// Whether a header line with the column names precedes the rows.
         header: bool,
     },
     /// pgwire `DataRow` messages.
@@ -36,9 +36,9 @@ pub enum RowFormat {
         /// Whether `TIMESTAMP_NS` text has nine fractional digits instead of six.
         nanoseconds: bool,
     },
-    /// `RESULT_BATCH` messages of QWP without their heads, each a separate chunk.
+    /// QWP `RESULT_BATCH` messages without their heads, each a separate chunk.
     Qwp(QwpOptions),
-    /// One streamed Parquet file; with partitions, a ZIP archive of files.
+    /// One streamed Parquet file or, with partitions, a ZIP archive of files.
     Parquet(ParquetOptions),
     /// One Arrow arena per batch, see [`crate::write_arena`].
     Arrow,

@@ -11,8 +11,8 @@ use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, compute_
 use parquet::errors::ParquetError;
 use tidemark_types::{EngineError, EngineResult};
 
-/// Maximum number of threads per file. Each thread holds the windows and tables of its codec, 45
-/// MiB for ZSTD 9 (measured).
+/// Maximum number of threads per file. Each thread holds its codec's windows and tables, which take
+/// 45 MiB for ZSTD 9 (measured).
 const MAX_THREADS: usize = 4;
 
 /// Minimum number of rows for which several threads are worthwhile.
@@ -25,7 +25,7 @@ pub(crate) struct RowGroup {
 }
 
 impl RowGroup {
-    /// Creates an empty row group. Each column of the file is one leaf of Parquet's schema.
+    /// Creates an empty row group. Each column in the file is one leaf of Parquet's schema.
     pub(crate) fn new(columns: Vec<ArrowColumnWriter>) -> Self {
         Self { columns, rows: 0 }
     }

@@ -14,7 +14,7 @@ const READ_BYTES: usize = 8 * 1024;
 /// message.
 const LARGE_BYTES: usize = 64 * 1024;
 
-/// Reads the frames of one connection.
+/// Reads one connection's frames.
 #[derive(Debug)]
 pub struct WebSocketReader {
     frames: WebSocketContext,
@@ -34,8 +34,8 @@ struct FrameEnds {
 }
 
 impl FrameEnds {
-    /// Returns the number of bytes up to the end of the frame, or of all bytes, and whether the
-    /// frame ends there.
+    /// Returns the number of bytes up to the end of the frame, or the number of all bytes, and
+    /// whether the frame ends there.
     fn next(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut consumed = 0;
         while self.left.is_none() {

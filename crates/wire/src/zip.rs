@@ -11,7 +11,7 @@ const VERSION: u16 = 45;
 /// Sizes follow the data (bit 3); names are UTF-8 (bit 11).
 const FLAGS: u16 = 0x0808;
 const DEFLATE: u16 = 8;
-/// Midnight of 1980-01-01, the earliest time in the format.
+/// Midnight on 1980-01-01, the earliest time in the format.
 const TIME: u32 = 0x0021_0000;
 /// Marks a value stored in the extra field.
 const WIDE: u32 = u32::MAX;
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_equals_the_standard_crc32() {
+    fn the_checksum_matches_the_standard_crc32() {
         assert_eq!(crc32(0, b"123456789"), 0xcbf4_3926);
         let text = b"The quick brown fox jumps over the lazy dog";
         assert_eq!(crc32(0, text), 0x414f_a339);
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(zip.offset, archive.len() as u64);
         let sizes: Vec<u64> = zip.entries.iter().map(|entry| entry.bytes).collect();
         assert_eq!(sizes, [1, 200_000, 0]);
-        // Block headers of five bytes, and their data; the last block is empty.
+        // Five-byte block headers and their data; the last block is empty.
         let stored: Vec<u64> = zip.entries.iter().map(|entry| entry.stored_bytes).collect();
         assert_eq!(stored, [1 + 10, 200_000 + 5 * 6, 5]);
     }

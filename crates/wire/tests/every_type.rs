@@ -339,7 +339,7 @@ fn pg_format_codes_must_match_the_column_count() {
 }
 
 #[test]
-fn parquet_files_read_back_equal_with_each_codec() {
+fn parquet_files_round_trip_with_each_codec() {
     let (fields, batch) = fields_and_batch();
     for (codec, version) in [
         (Codec::Uncompressed, 1),
@@ -409,7 +409,7 @@ fn check_parquet_values(read: &RecordBatch) {
 
 /// `test/wire/arena.test.ts` reads the same file. `UPDATE_FIXTURES=1` rewrites it.
 #[test]
-fn the_arena_equals_the_fixture_that_typescript_reads() {
+fn the_arena_matches_the_fixture_read_by_typescript() {
     let arena = encode(RowFormat::Arrow);
     // A relative path, because clones share compiled binaries. Cargo runs tests in the crate
     // directory.

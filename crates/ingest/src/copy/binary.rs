@@ -14,7 +14,7 @@ const CRITICAL_FLAGS: u32 = 0xffff_0000;
 
 #[derive(Debug)]
 pub(super) struct BinaryForm {
-    /// Types of the values, as OIDs.
+    /// Value types, as OIDs.
     oids: Vec<u32>,
     header_due: bool,
     is_over: bool,

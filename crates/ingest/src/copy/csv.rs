@@ -66,7 +66,7 @@ fn without_return(bytes: &[u8], start: usize, end: usize) -> usize {
 /// A value that contains quotes.
 struct QuotedValue<'a> {
     bytes: &'a [u8],
-    /// Position of the value's first quote.
+    /// Position of the value's opening quote.
     at: usize,
     /// Start of the value.
     from: usize,

@@ -1,4 +1,4 @@
-//! Backslash escapes of the text format.
+//! Backslash escapes in the text format.
 
 /// Decodes a value's backslash escapes. Each stands for a control character, a byte in octal or
 /// hexadecimal notation, or the escaped character itself.

@@ -21,7 +21,7 @@ pub use self::rows::{CopyBatch, CopyFailure, CopyResult};
 use self::rows::{MAX_ROW_BYTES, Progress, Rows, Sink, too_long};
 pub use self::spec::{CopyColumn, CopyFormat, CopySpec, LineMarks};
 
-/// Reads the data of one COPY.
+/// Reads the data for one COPY.
 #[derive(Debug)]
 pub struct CopyReader {
     form: Form,
@@ -51,7 +51,7 @@ impl CopyReader {
         Self { form, rows, pending: Vec::new(), enough: 0 }
     }
 
-    /// Number of rows read so far.
+    /// Returns the number of rows read so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows.read

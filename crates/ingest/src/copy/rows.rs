@@ -5,7 +5,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::cells::Cells;
 
-/// Maximum number of rows in a batch.
+/// Maximum number of rows per batch.
 const BATCH_ROWS: usize = 16_384;
 /// Size in bytes at which a batch is complete, regardless of its row count.
 const BATCH_BYTES: usize = 8 << 20;
@@ -33,7 +33,7 @@ impl CopyBatch {
     }
 }
 
-/// The error that ends a COPY, and its position.
+/// The error that ends a COPY, and where it occurred.
 #[derive(Debug)]
 pub struct CopyFailure {
     /// Line number, or row number for binary data; `None` if no specific line caused the error.

@@ -1,4 +1,4 @@
-//! Options of the COPY reader.
+//! COPY reader options.
 
 use tidemark_border::CopyHeader;
 use tidemark_types::SqlType;
@@ -10,7 +10,7 @@ pub struct CopySpec {
     pub format: CopyFormat,
     /// How the first line is handled.
     pub header: CopyHeader,
-    /// Columns in the order of the values.
+    /// Columns, in the same order as the values.
     pub columns: Vec<CopyColumn>,
 }
 

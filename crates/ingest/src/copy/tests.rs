@@ -30,7 +30,7 @@ fn csv() -> CopySpec {
 
 type Row = Vec<Option<String>>;
 
-/// Line and message of a failure.
+/// A failure's line and message.
 type Failure = Option<(Option<u64>, String)>;
 
 /// Returns the rows with their line numbers, and the failure that ended reading, if any.
@@ -61,7 +61,7 @@ fn shown(rows: &[(u64, Row)]) -> Vec<String> {
 }
 
 #[test]
-fn escape_sequences_of_the_text_format_are_decoded() {
+fn text_format_escape_sequences_are_decoded() {
     for (data, expected) in [
         ("a\tb\r\n\\N\t\n\\.\nnever\n", &["1:a|b", "2:~|"][..]),
         ("\\t\\\\\\N\t\\x41\\101\\q\\\nx\nc\td", &["1:\t\\N|AAq\nx", "3:c|d"]),

@@ -81,7 +81,7 @@ impl Token {
     }
 }
 
-/// Syntactic form of a value.
+/// A value's syntactic form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Symbol,
@@ -230,7 +230,7 @@ impl<'b> Cursor<'b> {
         Err(Stop::Bad)
     }
 
-    /// Returns the current byte. The end of all input counts as a line end.
+    /// Returns the current byte. The end of the input counts as a line end.
     fn peek(&self) -> Lex<u8> {
         match self.bytes.get(self.at) {
             Some(byte) => Ok(*byte),
@@ -446,7 +446,7 @@ impl<'b> Cursor<'b> {
         head.ok_or(Stop::Incomplete)
     }
 
-    /// Skips bytes and returns the position of the first one.
+    /// Skips bytes and returns the position of the first skipped byte.
     fn skip(&mut self, length: usize) -> Lex<usize> {
         let at = self.at;
         if self.bytes.len() - at.min(self.bytes.len()) < length {

@@ -1,4 +1,4 @@
-//! Reads the bytes of one message as they arrive, and manages the tables that its lines name.
+//! Reads the bytes of a message as they arrive, and manages the tables that its lines name.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use crate::rows::{Additions, RefusedTarget, TableRows, Targets, shown};
 /// Maximum size in bytes of an incomplete line that is parsed again whenever more bytes arrive. A
 /// longer line is parsed again when its size has doubled.
 const SHORT_LINE_BYTES: usize = 16 * 1024;
-/// Maximum number of tables in one message.
+/// Maximum number of tables per message.
 const MAX_TABLES: usize = 10_000;
 
 /// How lines are read, and which objects they may create.
@@ -29,11 +29,11 @@ pub struct LineOptions {
     pub create_tables: bool,
     /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
-    /// Maximum number of columns in a table.
+    /// Maximum number of columns per table.
     pub max_columns: usize,
-    /// Maximum size of a line in bytes.
+    /// Maximum line size in bytes.
     pub max_line_bytes: usize,
-    /// Maximum memory in bytes for the message's rows.
+    /// Maximum memory for the message's rows, in bytes.
     pub max_pending_bytes: usize,
     /// Whether another message follows. If so, that message continues an incomplete last line.
     pub is_continued: bool,
@@ -56,7 +56,7 @@ pub struct LineReader {
     /// Size at which the incomplete line is parsed again.
     retry_bytes: usize,
     line: Line,
-    /// Number of complete lines, and their total bytes.
+    /// Number of complete lines, and their total size in bytes.
     lines: u64,
     line_bytes: u64,
     rows: u64,
@@ -89,8 +89,8 @@ impl LineReader {
         self.rows
     }
 
-    /// Returns the number of complete lines and their total bytes. The latter is also the offset of
-    /// the first incomplete line.
+    /// Returns the number of complete lines and their total size in bytes, which is also the offset
+    /// of the first incomplete line.
     #[must_use]
     pub fn ended(&self) -> (u64, u64) {
         (self.lines, self.line_bytes)
@@ -160,7 +160,7 @@ impl LineReader {
         Ok(tables.into_iter().filter(|table| !table.chunks.is_empty()).collect())
     }
 
-    /// Reads complete lines; returns the start of the first incomplete line.
+    /// Reads complete lines. Returns the start of the first incomplete line.
     fn read(
         &mut self,
         bytes: &[u8],

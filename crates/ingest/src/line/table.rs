@@ -20,7 +20,7 @@ use crate::rows::{
     TargetTable, shown,
 };
 
-/// Maximum number of cells in a chunk, including columns without values. A chunk becomes one batch.
+/// Maximum number of cells per chunk, including columns without values. A chunk becomes one batch.
 const MAX_CHUNK_CELLS: usize = 2 << 20;
 const EARLY: &str = "designated timestamp before 1970-01-01 is not allowed";
 
@@ -129,8 +129,8 @@ impl TableBuilder {
     }
 
     /// Returns the number of bytes that the rows occupy until the commit. If the commit also
-    /// changes the schema, each row occupies memory for all columns. Rows of an unchanged table are
-    /// written to files one batch at a time.
+    /// changes the schema, each row occupies memory for every column. If the schema is unchanged,
+    /// rows are written to files one batch at a time.
     pub(super) fn pending_bytes(&self) -> usize {
         let (rows, bytes) = self.complete;
         let is_defined = !self.rows.exists || self.rows.table.columns.len() > self.rows.known;
@@ -159,8 +159,8 @@ impl TableBuilder {
         Ok(is_full)
     }
 
-    /// Appends the row whose table name ends at `at`, provided that its line differs from the last
-    /// one only in its values. Returns the start of the next line.
+    /// Appends the row whose table name ends at `at`, if its line differs from the last line only
+    /// in its values. Returns the start of the next line.
     #[inline]
     pub(super) fn push_matching(
         &mut self,

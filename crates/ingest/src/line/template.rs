@@ -58,8 +58,7 @@ impl Template {
         self.texts.extend_from_slice(&bytes[from..timestamp.start()]);
     }
 
-    /// Returns the position of a field's value, provided that the line matches the template at
-    /// `at`.
+    /// Returns the position of a field's value, if the line matches the template at `at`.
     #[inline]
     pub(super) fn value_range(&self, field: usize, bytes: &[u8], at: usize) -> Option<ValueRange> {
         let Expected { text_end, column, is_symbol } = *self.fields.get(field)?;
@@ -77,7 +76,7 @@ impl Template {
     }
 }
 
-/// Returns the position after `text`, provided that the bytes at `at` match it.
+/// Returns the position after `text`, if the bytes at `at` match it.
 #[inline]
 fn skip_text(bytes: &[u8], at: usize, text: &[u8]) -> Option<usize> {
     let end = at + text.len();

@@ -9,7 +9,7 @@ use super::lexer::{BINARY_DOUBLE, Form, Raw, Token};
 use crate::cast::{Timestamp, Value};
 use crate::value_text;
 
-/// Returns the length of a unit in nanoseconds.
+/// Returns the length of a unit, in nanoseconds.
 fn nanos_of(unit: LinePrecision) -> i64 {
     match unit {
         LinePrecision::Nanos => 1,
@@ -119,8 +119,7 @@ pub(super) fn short_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((if is_negative { -value } else { value }, end))
 }
 
-/// Returns the binary double after the equals sign at `at` and its end, provided that the double is
-/// finite.
+/// Returns the binary double after the equals sign at `at`, and its end, if the double is finite.
 #[inline]
 pub(super) fn binary_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let form: &[u8; 10] = bytes.get(at..)?.first_chunk()?;

@@ -176,8 +176,8 @@ fn character(unit: u16) -> ParameterValue<'static> {
     }
 }
 
-/// Formats an array as `{1.0,NULL,{…}}`. The bytes contain the number of dimensions, their lengths
-/// and the elements.
+/// Formats an array as `{1.0,NULL,{…}}`. The bytes contain the number of dimensions, the dimension
+/// lengths and the elements.
 fn array(bytes: &[u8]) -> EngineResult<String> {
     let (&dimensions, bytes) =
         bytes.split_first().ok_or_else(|| malformed("number of dimensions is missing"))?;

@@ -21,7 +21,7 @@ pub(crate) use self::binary::BinaryKind;
 use self::text::text_of;
 pub(crate) use self::text::truth;
 
-/// Format and type of a sent value.
+/// A sent value's format and type.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     format: Format,

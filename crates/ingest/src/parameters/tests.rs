@@ -239,7 +239,7 @@ fn arrays_longer_than_their_data_are_rejected() {
 }
 
 #[test]
-fn values_of_wrong_size_or_unknown_type_are_rejected() {
+fn values_with_a_wrong_size_or_unknown_type_are_rejected() {
     for oid in [oid::BOOL, oid::INT2, oid::INT4, oid::INT8, oid::FLOAT8, oid::UUID, oid::DATE] {
         refused(&binary(oid, &[1, 2, 3]), ErrorCode::InvalidBinary, "binary data format");
     }

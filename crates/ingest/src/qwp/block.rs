@@ -8,7 +8,7 @@ use super::gorilla;
 use super::options::QwpOptions;
 use crate::rows::shown;
 
-/// Maximum number of columns in a block, and maximum length of a name in bytes.
+/// Maximum number of columns per block, and maximum name length in bytes.
 const MAX_COLUMNS: usize = 2_048;
 const MAX_NAME_BYTES: usize = 127;
 /// Maximum number of array dimensions.
@@ -20,7 +20,7 @@ const ENTRY_BYTES: usize = 16;
 /// Flags that apply to an entire message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flags {
-    /// Whether the commit of the rows is deferred to a later message.
+    /// Whether committing the rows is deferred to a later message.
     pub(super) defers: bool,
     /// Whether each timestamp column states how it is encoded.
     pub(super) gorilla: bool,
@@ -36,7 +36,7 @@ pub(super) struct Block<'a> {
     pub(super) columns: Vec<WireColumn<'a>>,
 }
 
-/// Column types of the protocol.
+/// The protocol's column types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -132,7 +132,7 @@ impl Kind {
     }
 }
 
-/// A column of a block.
+/// A column in a block.
 #[derive(Debug)]
 pub(super) struct WireColumn<'a> {
     /// The name; empty for the designated timestamp.
@@ -173,7 +173,7 @@ impl WireColumn<'_> {
     }
 }
 
-/// Context for reading the columns of a message.
+/// Context for reading a message's columns.
 pub(super) struct Context<'a> {
     pub(super) flags: Flags,
     pub(super) options: &'a QwpOptions,
@@ -334,7 +334,7 @@ impl<'a> Values<'a> {
     }
 
     fn arrays(bytes: &mut Bytes<'a>, count: usize) -> Read<Self> {
-        // Each array has at least one byte for its number of dimensions and four bytes for a
+        // Each array takes at least one byte for its number of dimensions and four bytes for a
         // length.
         if count > bytes.left() / 5 {
             return Err(

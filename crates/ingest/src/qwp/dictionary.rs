@@ -103,7 +103,7 @@ impl Dictionary {
         self.last_uses.resize(self.len(), (0, 0));
         self.column = self.column.wrapping_add(1);
         if self.column == 0 {
-            // After a wraparound of the counter, old entries would appear to be current.
+            // After the counter wraps around, old entries would appear to be current.
             self.last_uses.fill((0, 0));
             self.column = 1;
         }

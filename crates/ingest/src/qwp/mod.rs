@@ -1,4 +1,4 @@
-//! Converts messages of the columnar protocol to typed columns.
+//! Converts columnar-protocol messages to typed columns.
 //!
 //! - `bytes` reads with bounds checks.
 //! - `gorilla` decodes timestamps.
@@ -41,7 +41,7 @@ pub enum QwpFailure {
 /// The error in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QwpRefusal {
-    /// Error class of the protocol.
+    /// The protocol's error class.
     pub status: QwpStatus,
     /// The error message for the client.
     pub reason: String,
@@ -50,7 +50,7 @@ pub struct QwpRefusal {
     pub target: Option<RefusedTarget>,
 }
 
-/// Error classes, with the codes of the protocol.
+/// Error classes, with the protocol's codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum QwpStatus {

@@ -7,9 +7,9 @@ pub struct QwpOptions {
     pub create_tables: bool,
     /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
-    /// Maximum number of columns in a table.
+    /// Maximum number of columns per table.
     pub max_columns: usize,
-    /// Maximum number of rows in a block.
+    /// Maximum number of rows per block.
     pub max_rows: usize,
     /// Maximum number of tables that a connection may name.
     pub max_tables: usize,

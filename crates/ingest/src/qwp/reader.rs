@@ -1,4 +1,4 @@
-//! Reads a connection's messages, and manages the tables of the next commit.
+//! Reads a connection's messages, and manages the tables for the next commit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ const DEFER_COMMIT: u8 = 0x01;
 const GORILLA: u8 = 0x04;
 const DELTA_DICTIONARY: u8 = 0x08;
 
-/// Reads the messages of one connection. Must not be used again after a failure.
+/// Reads one connection's messages. Must not be used again after a failure.
 #[derive(Debug)]
 pub struct QwpReader {
     options: QwpOptions,
@@ -67,7 +67,7 @@ impl QwpReader {
         self.dictionary.memory_bytes()
     }
 
-    /// Reads a message; returns whether the commit of its rows is deferred.
+    /// Reads a message. Returns whether the commit of its rows is deferred.
     pub fn read(&mut self, message: &[u8], targets: &mut dyn Targets) -> Result<bool, QwpFailure> {
         let memory = self.options.max_pending_bytes.saturating_sub(self.pending_bytes);
         let mut bytes = Bytes::new(message, memory);

@@ -1,5 +1,5 @@
 //! `kernel-counts`: runs two passes of each kernel, the second inside [`counted`], for the
-//! instruction counter `scripts/kernel-counts.mjs`. Prints each entry's number of rows and name.
+//! instruction counter `scripts/kernel-counts.mjs`. Prints each entry's row count and name.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -16,7 +16,7 @@ fn main() {
     }
 }
 
-/// The instruction counter measures from the entry of this function to its exit.
+/// The instruction counter measures from the entry to the exit of this function.
 #[inline(never)]
 fn counted(pass: &mut dyn FnMut()) {
     pass();

@@ -5,14 +5,14 @@ use std::hint::black_box;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Number of rows. It slightly exceeds a multiple of the block and vector lengths.
+/// Number of rows. It is slightly more than a multiple of the block and vector lengths.
 pub(super) const ROWS: usize = 32_768 + 37;
 /// Number of distinct keys.
 pub(super) const KEYS: u32 = 100;
 
 /// A kernel and the number of rows it processes.
 pub struct Entry {
-    /// Name in the list of counts.
+    /// Name in the count list.
     pub name: &'static str,
     /// Number of rows per pass.
     pub rows: usize,

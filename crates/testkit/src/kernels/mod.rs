@@ -9,7 +9,7 @@ mod texts;
 
 pub use entry::Entry;
 
-/// Returns all counted kernels in the order of the list.
+/// Returns all counted kernels in list order.
 #[must_use]
 pub fn entries() -> Vec<Entry> {
     let data = entry::Data::new();

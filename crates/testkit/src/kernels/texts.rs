@@ -22,8 +22,8 @@ use super::entry::{Data, Entry};
 
 /// Chunk size in which the server reads request bodies.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Number of rows per entry. It is smaller than elsewhere, because each row takes hundreds of
-/// instructions.
+/// Number of rows per entry. It is smaller than for other kernels, because each row takes hundreds
+/// of instructions.
 const ROWS: usize = 4_096;
 
 pub(super) fn entries(data: &Data) -> Vec<Entry> {

@@ -1,4 +1,4 @@
-//! Packed values of one column in the open message. Nulls are only in the bitmap.
+//! Packed values of one column in the open message. Nulls appear only in the bitmap.
 
 use arrow_array::Array;
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, NullBuffer, ToByteSlice};
@@ -68,7 +68,7 @@ fn described(sql_type: SqlType) -> (u8, Layout) {
     }
 }
 
-/// One column of the open message.
+/// One column in the open message.
 pub(super) struct ColumnBuffer {
     code: u8,
     layout: Layout,
@@ -98,7 +98,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Returns the code of the column's type.
+    /// Returns the column's type code.
     pub(super) fn code(&self) -> u8 {
         self.code
     }
@@ -120,7 +120,7 @@ impl ColumnBuffer {
         self.values.len() + size_of::<u32>() * self.ends.len() + self.bits.len() / 8 + bitmap
     }
 
-    /// Adds the rows of an array.
+    /// Adds an array's rows.
     pub(super) fn push(
         &mut self,
         column: &Column<'_>,

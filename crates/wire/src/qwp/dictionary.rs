@@ -30,7 +30,7 @@ impl Dictionary {
         &texts[start..ends[number]]
     }
 
-    /// Returns the ID of a string; assigns a new ID if it has none.
+    /// Returns a string's ID, assigning a new ID if the string has none.
     pub(super) fn intern(&mut self, text: &str) -> EngineResult<u32> {
         let hash = self.hasher.hash_one(text.as_bytes());
         let (texts, ends) = (&self.texts, &self.ends);
@@ -109,7 +109,7 @@ impl KeyNumbers {
         Ok(())
     }
 
-    /// Returns the ID of a key; `None` if the dictionary value is null.
+    /// Returns a key's ID; `None` if the dictionary value is null.
     #[inline]
     pub(super) fn get(
         &mut self,

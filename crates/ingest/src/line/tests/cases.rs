@@ -8,7 +8,7 @@ use super::harness::{nothing, one_column, options, read, read_chunks, reason, sh
 use crate::rows::TargetColumn;
 
 #[test]
-fn column_types_of_a_new_table_follow_its_values() {
+fn column_types_of_a_new_table_are_inferred_from_its_values() {
     let line = b"t,s=a\\ b f=1.5,i=42i,l=0x12abi,d=1.50d,b=t,v=\"x\\\"y\\\\z\",m=1t,n=2n \
         1700000000000000000\n";
     let shown = shown(&read(line, nothing()).unwrap());
@@ -249,7 +249,7 @@ fn missing_values_get_defaults_or_are_rejected() {
 
 /// Columns that are missing from some rows, across chunk boundaries.
 #[test]
-fn sparse_column_values_belong_to_the_correct_rows() {
+fn values_of_sparse_columns_are_assigned_to_the_correct_rows() {
     let mut message = String::new();
     for row in 0..200_000 {
         let name = row % 7;

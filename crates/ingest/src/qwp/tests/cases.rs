@@ -7,7 +7,7 @@ use crate::qwp::QwpStatus;
 use crate::rows::TargetColumn;
 use crate::shown_rows::{nothing, one_column};
 
-/// A column whose rows each contain one symbol.
+/// Returns a column whose rows each contain one symbol.
 fn symbols(start: u64, entries: &[&str], ids: &[u8]) -> Vec<u8> {
     let data = [vec![0], ids.to_vec()].concat();
     let times = longs(&vec![0; ids.len()]);
@@ -47,7 +47,7 @@ fn a_dictionary_grows_across_messages() {
 }
 
 #[test]
-fn columns_may_be_added_later_to_each_of_several_tables() {
+fn columns_can_be_added_later_to_several_tables() {
     let long = |name, value| (name, 0x05, longs(&[value]));
     let first = [block("A", 1, &[long("x", 1)]), block("b", 1, &[long("y", 2)])].concat();
     let second = [block("a", 1, &[long("X", 3), long("z", 4)]), block("empty", 0, &[])].concat();

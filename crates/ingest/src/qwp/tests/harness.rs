@@ -95,7 +95,7 @@ pub(super) fn two_rows(columns: &[Column<'_>]) -> Vec<u8> {
 
 pub(super) type Outcome = Result<Vec<String>, (QwpStatus, String)>;
 
-/// Reads the messages of one connection and returns the outcome.
+/// Reads one connection's messages and returns the outcome.
 pub(super) fn read_all(messages: &[Vec<u8>], mut tables: Tables, options: QwpOptions) -> Outcome {
     let mut reader = QwpReader::new(options);
     for message in messages {
@@ -112,7 +112,7 @@ pub(super) fn read(message: Vec<u8>, tables: Tables) -> Outcome {
     read_all(&[message], tables, options())
 }
 
-/// Returns the cells of column `x`, in a new table or in an existing one.
+/// Returns the cells of column `x` in a new or existing table.
 pub(super) fn cells(code: u8, data: Vec<u8>, tables: Tables) -> Result<String, String> {
     let shown = read(two_rows(&[("x", code, data)]), tables).map_err(|(_, reason)| reason)?;
     let column = shown.iter().find(|column| column.starts_with("t.x:"));
