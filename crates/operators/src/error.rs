@@ -3,12 +3,13 @@
 use datafusion::error::{DataFusionError, Result};
 use tidemark_types::{EngineError, ErrorCode, bounded};
 
-/// Wraps an engine error so that it survives `DataFusion`; the engine downcasts it again.
+/// Wraps an engine error so that `DataFusion` passes it on unchanged; the engine downcasts it
+/// again.
 pub(crate) fn engine_error(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Fails if the statement being planned was cancelled.
+/// Fails if the statement being planned has been cancelled.
 pub fn check_stop() -> Result<()> {
     bounded::check_stop().map_err(engine_error)
 }
@@ -19,7 +20,7 @@ pub fn not_supported<T>(what: impl std::fmt::Display) -> Result<T> {
     Err(engine_error(EngineError::new(ErrorCode::NotSupported, message)))
 }
 
-/// Converts a worker's panic or abort into an error of its query.
+/// Converts a worker's panic or abort into an error of the worker's query.
 pub(crate) fn join_error(error: tokio::task::JoinError) -> DataFusionError {
     DataFusionError::ExecutionJoin(Box::new(error))
 }

@@ -1,13 +1,13 @@
-//! Converts errors from `DataFusion` and Arrow into engine errors. Only this module reads the
-//! libraries' messages, which must not reach any client. Known errors get our own message; the text
-//! of other errors is only logged.
+//! Converts `DataFusion` and Arrow errors into engine errors. Only this module reads library error
+//! messages, which must never reach a client. Known errors get our own message; the text of all
+//! other errors is only logged.
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use tidemark_types::{EngineError, ErrorCode};
 
-/// Prefix of messages about insufficient memory for queries.
+/// Prefix of messages about running out of memory for queries.
 pub const MEMORY: &str = "out of memory for queries";
 
 /// Returns the wrapped engine error, or else the closest engine error.
@@ -63,7 +63,7 @@ fn of_datafusion(error: &DataFusionError) -> EngineError {
 }
 
 /// Reports a column that no longer exists where it is read. After grouping, only keys and
-/// aggregates exist.
+/// aggregates remain.
 fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
     match of {
         SchemaError::FieldNotFound { .. } => {
@@ -77,7 +77,7 @@ fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
 
 fn exhausted(text: &str) -> EngineError {
     let hint = "raise query.memory.limit or query.memory.pool, or make the query read fewer rows";
-    // Removes the list of memory consumers that may precede our own error.
+    // Removes any list of memory consumers that precedes our own error.
     let error = match text.find(MEMORY) {
         Some(start) => EngineError::new(ErrorCode::OutOfMemory, &text[start..]),
         None => EngineError::new(ErrorCode::OutOfMemory, MEMORY).with_inner(text),
@@ -85,8 +85,8 @@ fn exhausted(text: &str) -> EngineError {
     error.with_hint(hint)
 }
 
-/// Reports a temporary file that cannot be written. The library's error about the size limit of
-/// temporary files is recognized by the `DataFusion` setting that it names.
+/// Reports a temporary file that cannot be written. The library's error about the temporary file
+/// size limit is recognized by the `DataFusion` setting it names.
 fn spilling(error: &std::io::Error) -> EngineError {
     if error.to_string().contains("max_temp_directory_size") {
         let message = "disk full: the temporary files of all queries have reached their limit";

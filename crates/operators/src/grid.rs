@@ -1,4 +1,4 @@
-//! Bucket arithmetic: finds the bucket of a timestamp, and the end of that bucket.
+//! Bucket arithmetic: finds a timestamp's bucket and that bucket's end.
 
 use tidemark_types::calendar::{
     CivilDate, FIRST_MONDAY_MICROS, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE,
@@ -8,8 +8,8 @@ use tidemark_types::zone::Zone;
 
 use crate::bucket::{Alignment, BucketSpec, StepUnit};
 
-/// A bucket's timestamp, and the time range around a given timestamp that belongs to the bucket.
-/// When daylight saving ends, a bucket may consist of several ranges.
+/// A bucket's timestamp, and the range of times around a given timestamp that belongs to the
+/// bucket. When daylight saving time ends, a bucket may consist of several ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The bucket's timestamp.
@@ -18,7 +18,7 @@ pub(crate) struct Run {
     pub(crate) end: i64,
 }
 
-/// A step in the unit of the timestamp column.
+/// A step, in the timestamp column's unit.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Fixed(i64),
@@ -26,10 +26,10 @@ enum Step {
 }
 
 impl BucketSpec {
-    /// Extends the range from `first` to `last`, both included, to whole buckets. Returns the first
-    /// timestamp of these buckets and the first timestamp after them, in the timestamp column's
-    /// unit. No row outside this range belongs to a bucket that starts inside it, and vice versa.
-    /// Only for calendar grids.
+    /// Extends the range from `first` to `last`, both inclusive, to whole buckets. Returns the
+    /// first timestamp of these buckets and the first timestamp after them, in the timestamp
+    /// column's unit. No row outside this range belongs to a bucket that starts inside it, and vice
+    /// versa. Calendar grids only.
     #[must_use]
     pub fn around(&self, first: i64, last: i64) -> (i64, i64) {
         let mut grid = Grid::new(self, 0);
@@ -60,7 +60,7 @@ impl BucketSpec {
     }
 }
 
-/// Bucket grid of one query, in the unit of the timestamp column.
+/// A query's bucket grid, in the timestamp column's unit.
 #[derive(Debug, Clone)]
 pub(crate) struct Grid {
     step: Step,
@@ -68,15 +68,15 @@ pub(crate) struct Grid {
     /// Column units per microsecond.
     scale: i64,
     zone: Option<Zone>,
-    /// Start and UTC offset of each period around the timestamps requested so far.
+    /// Start and UTC offset of each period near the timestamps requested so far.
     regimes: Vec<(i64, i64)>,
     /// Time range covered by `regimes`.
     covered: (i64, i64),
 }
 
 impl Grid {
-    /// Creates the grid of `spec`. `first` is the first row's timestamp, for grids that start
-    /// there.
+    /// Creates the grid for `spec`. `first` is the first row's timestamp, which is the origin of
+    /// some grids.
     pub(crate) fn new(spec: &BucketSpec, first: i64) -> Self {
         let scale = if spec.nanoseconds { 1_000 } else { 1 };
         let count = i64::from(spec.count.max(1));
@@ -104,14 +104,14 @@ impl Grid {
             }
         };
         let mut grid = Self { step, origin, scale, zone, regimes: vec![], covered: (0, 0) };
-        // FROM is a UTC timestamp; the grid counts in local time.
+        // FROM is in UTC, but the grid counts in local time.
         if let (Some(from), Some(_)) = (spec.from, zone) {
             grid.origin = grid.origin.saturating_add(grid.regime(from).0);
         }
         grid
     }
 
-    /// Returns the bucket of a timestamp.
+    /// Returns a timestamp's bucket.
     pub(crate) fn run(&mut self, ts: i64) -> Run {
         if self.zone.is_none() {
             let label = self.floor(ts);
@@ -132,7 +132,7 @@ impl Grid {
         run.label
     }
 
-    /// Returns the last grid line, in local time, at or before `local`.
+    /// Returns the last grid line at or before `local`, in local time.
     fn floor(&self, local: i64) -> i64 {
         match self.step {
             Step::Fixed(step) => floor_to(local, step, self.origin),
@@ -142,7 +142,7 @@ impl Grid {
         }
     }
 
-    /// Returns the grid line after the line `local`.
+    /// Returns the grid line that follows the line `local`.
     fn next(&self, local: i64) -> i64 {
         match self.step {
             Step::Fixed(step) => local.saturating_add(step),
@@ -162,11 +162,11 @@ impl Grid {
         MICROS_PER_DAY * self.scale
     }
 
-    /// Returns the first timestamp, near `ts`, at which local clocks show `local`. A local time
-    /// that does not exist (start of daylight saving) maps to the time of the change.
+    /// Returns the first timestamp near `ts` at which local clocks show `local`. A local time that
+    /// does not exist (at the start of daylight saving time) maps to the time of the change.
     fn utc_of(&mut self, local: i64, ts: i64) -> i64 {
-        // Uses the offset before any change within the bucket, which selects the earlier of two
-        // possible timestamps.
+        // Uses the offset from before any change within the bucket, which selects the earlier of
+        // two possible timestamps.
         let guess = local.saturating_sub(self.regime(ts).0);
         let day = MICROS_PER_DAY.saturating_mul(self.scale);
         let early = self.regime(guess.saturating_sub(day));
@@ -178,7 +178,8 @@ impl Grid {
         local.saturating_sub(later.0).max(early.1)
     }
 
-    /// Offset of local time from UTC at a timestamp, and the end of the period in which it applies.
+    /// Returns the offset of local time from UTC at a timestamp, and the end of the period in which
+    /// it applies.
     fn regime(&mut self, ts: i64) -> (i64, i64) {
         let zone = match self.zone {
             None => return (0, i64::MAX),
@@ -193,7 +194,7 @@ impl Grid {
         (self.regimes[index - 1].1, until)
     }
 
-    /// Finds the changes of the zone's UTC offset in the four years around `ts`.
+    /// Finds the changes to the zone's UTC offset in the four years around `ts`.
     fn cover(&mut self, zone: Zone, ts: i64) {
         let day = MICROS_PER_DAY.saturating_mul(self.scale);
         let start = floor_to(ts, day, 0).saturating_sub(day.saturating_mul(365));
@@ -201,7 +202,7 @@ impl Grid {
         self.regimes = vec![(start, self.offset_at(zone, start))];
         let mut low = start;
         while low < end {
-            // No zone changes its offset and changes back within a week.
+            // No zone changes its offset and then reverts the change within a week.
             let high = low.saturating_add(day.saturating_mul(7)).min(end);
             let (before, after) = (self.offset_at(zone, low), self.offset_at(zone, high));
             if before != after {

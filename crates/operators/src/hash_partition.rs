@@ -1,4 +1,4 @@
-//! Partitions the rows of a batch by the hashes of their keys.
+//! Partitions a batch's rows by key hash.
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
@@ -13,8 +13,8 @@ pub(crate) fn hashes(keys: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u6
     Ok(hashes)
 }
 
-/// Sorts rows by partition and preserves their original order within each partition. `starts` must
-/// contain zeros, with one entry more than there are partitions. It receives the start of each
+/// Sorts rows by partition, preserving their original order within each partition. `starts` must
+/// contain zeros, with one more entry than there are partitions. It receives the start of each
 /// partition and the end of the last partition.
 #[inline]
 pub(crate) fn sort_by_partition(
@@ -39,7 +39,7 @@ pub(crate) fn sort_by_partition(
     Ok(take_record_batch(batch, &UInt32Array::from(order))?)
 }
 
-/// Concatenates batches. Symbol columns that share a dictionary retain it.
+/// Concatenates batches. Symbol columns with a common dictionary keep it.
 pub(crate) fn joined(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch> {
     match batches.pop() {
         Some(only) if batches.is_empty() => Ok(only),

@@ -8,7 +8,7 @@ use crate::plan_node::PlanNode;
 const MAX_ROWS: usize = 64;
 
 /// Whether a plan only projects a few rows in memory, such as `SELECT 1` or `SELECT count() FROM
-/// t`. Such a plan reads no file and never waits.
+/// t`. Such a plan never reads a file and never waits.
 pub fn is_immediate(plan: &dyn ExecutionPlan) -> bool {
     match PlanNode::of(plan) {
         PlanNode::Projection(_)

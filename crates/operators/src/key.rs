@@ -15,7 +15,7 @@ use tidemark_types::key::{has_equal_forms, key_values};
 static KEY: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(KeyValue::default())));
 
-/// Wraps an expression as a key; `None` if it needs no wrapping.
+/// Wraps an expression as a key; `None` if it does not need wrapping.
 pub fn as_key(expr: &Expr, data_type: &DataType) -> Option<Expr> {
     let needs_key = has_equal_forms(data_type) && !is_key(expr);
     needs_key.then(|| KEY.call(vec![expr.clone()]))

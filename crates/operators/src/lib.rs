@@ -1,9 +1,10 @@
 //! Time-series operators as `DataFusion` nodes: table scan, SAMPLE BY and GROUP BY, FILL, ASOF, LT,
 //! SPLICE, WINDOW and HORIZON JOIN, LATEST ON.
 //!
-//! One folder per operator: `node` describes it, `exec` plans it and reports its properties
-//! (`operator`), `stream` executes it. Planning rules are in `tidemark-optimizer`, inner loops in
-//! `tidemark-kernels`. This crate depends on storage snapshots, but not on SQL text.
+//! There is one folder per operator: `node` describes it, `exec` plans it and reports its
+//! properties (`operator`), and `stream` executes it. Planning rules are in `tidemark-optimizer`,
+//! and inner loops are in `tidemark-kernels`. This crate depends on storage snapshots but not on
+//! SQL text.
 #![forbid(unsafe_code)]
 
 mod asof;

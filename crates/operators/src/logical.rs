@@ -1,5 +1,5 @@
 //! All logical nodes of this crate in one enum. A rule that matches on it does not compile until it
-//! handles a newly added node.
+//! handles newly added nodes.
 
 use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 
@@ -51,7 +51,7 @@ impl<'a> LogicalNode<'a> {
             .or_else(|| node.downcast_ref().map(Self::SharedRows))
     }
 
-    /// Returns the node of a plan as this enum, if the plan is a node of this crate.
+    /// Returns a plan's node as this enum, if the node belongs to this crate.
     pub fn of_plan(plan: &'a LogicalPlan) -> Option<Self> {
         match plan {
             LogicalPlan::Extension(extension) => Self::of(extension.node.as_ref()),
@@ -59,8 +59,8 @@ impl<'a> LogicalNode<'a> {
         }
     }
 
-    /// Returns the node if its operator reads all columns of its inputs. `None` for a node that
-    /// reads only some columns and passes this requirement down to its inputs.
+    /// Returns the node if its operator reads all columns of its inputs. Returns `None` for a node
+    /// that reads only some columns and passes this requirement down to its inputs.
     pub fn over_all_columns(&self) -> Option<&'a dyn Lower> {
         match *self {
             Self::Windows(node) => Some(node),

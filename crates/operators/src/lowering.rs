@@ -24,13 +24,13 @@ use crate::sample_by::slots::{DenseNumbers, Digit, fits};
 use crate::scan::bounds::integer_bounds;
 use crate::symbols::{dictionary, origin};
 
-/// A logical node that becomes an operator.
+/// A logical node that can be lowered to an operator.
 pub trait Lower {
     /// Creates the node's operator for these inputs.
     fn lower(&self, inputs: &Inputs<'_>, lowering: &Lowering<'_>)
     -> Result<Arc<dyn ExecutionPlan>>;
 
-    /// Timestamps by which its inputs must be sorted, starting with the first input. Empty if any
+    /// Timestamps that its inputs must be sorted by, starting with the first input. Empty if any
     /// order is accepted.
     fn times(&self) -> Vec<&Expr>;
 }
@@ -42,7 +42,7 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// Returns an input, and the schema with which expressions name its columns.
+    /// Returns an input and the schema that expressions use to name its columns.
     pub fn get(&self, number: usize) -> Result<(&DFSchemaRef, Arc<dyn ExecutionPlan>)> {
         let input = self.logical.get(number).zip(self.physical.get(number));
         let Some((logical, physical)) = input else {
@@ -52,7 +52,7 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the schema of a node's operator.
+/// Returns the schema of the operator for a node.
 pub(crate) fn schema_of(node: &impl UserDefinedLogicalNodeCore) -> SchemaRef {
     Arc::new(node.schema().as_arrow().clone())
 }
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         create_physical_expr(expr, schema, props, self.context)
     }
 
-    /// Lowers an aggregate whose argument columns may have any origin.
+    /// Lowers an aggregate whose argument columns may come from anywhere.
     pub(crate) fn aggregate_over(
         &self,
         expr: &Expr,
@@ -108,7 +108,7 @@ impl Lowering<'_> {
             && let [argument] = lowered.arguments.as_slice()
             && let Some(symbol) = text_of_symbol(input, argument)
         {
-            // Strings of one dictionary are distinct if and only if their keys are.
+            // Strings in one dictionary are distinct if and only if their keys are.
             lowered.arguments = vec![symbol];
         }
         lowered.symbols = symbols_of(input, &lowered);
@@ -128,8 +128,8 @@ pub(crate) fn counted_rows(aggregate: &AggregateFunctionExpr) -> Vec<Arc<dyn Phy
     arguments
 }
 
-/// Number of symbols that an aggregate may encounter, if its argument is a symbol from a single
-/// table column.
+/// Returns the number of symbols an aggregate may encounter, if its argument is a symbol from a
+/// single table column.
 pub(crate) fn symbols_of(
     input: &Arc<dyn ExecutionPlan>,
     aggregate: &AggregatePlan,
@@ -138,7 +138,7 @@ pub(crate) fn symbols_of(
     Some(symbols.len())
 }
 
-/// Returns the symbol column below a cast to string, if its table has few symbols.
+/// Returns the symbol column beneath a cast to string, if its table has few symbols.
 fn text_of_symbol(
     input: &Arc<dyn ExecutionPlan>,
     argument: &Arc<dyn PhysicalExpr>,
@@ -148,7 +148,7 @@ fn text_of_symbol(
     few.then_some(symbol)
 }
 
-/// Returns the symbol below a cast to string.
+/// Returns the symbol beneath a cast to string.
 pub(crate) fn symbol_of_text(
     expr: &Arc<dyn PhysicalExpr>,
     schema: &SchemaRef,
@@ -160,7 +160,7 @@ pub(crate) fn symbol_of_text(
     (is_cast && is_symbol).then(|| Arc::clone(symbol))
 }
 
-/// Chooses how rows are assigned to groups by these keys.
+/// Chooses how these keys assign rows to groups.
 pub(crate) fn key_plan(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],
@@ -168,7 +168,7 @@ pub(crate) fn key_plan(
     if keys.is_empty() {
         return Ok(KeyPlan::None);
     }
-    // Table data is examined only if every key may have few values.
+    // Table data is examined only if every key could have few values.
     let may_have_few = |key| dictionary(input, key).is_some() || may_be_dense(input, key);
     if keys.iter().all(may_have_few) {
         let digits = keys.iter().map_while(|key| digit(input, key).transpose());
@@ -209,7 +209,7 @@ fn may_be_dense(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
     }
 }
 
-/// Returns the minimum and maximum result of a function, regardless of its arguments.
+/// Returns the minimum and maximum result of a function, whatever its arguments.
 fn range_of(key: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
     let call = key.downcast_ref::<ScalarFunctionExpr>()?;
     let any = call.args().iter().map(|_| Interval::make_unbounded(&DataType::Int64));
@@ -222,7 +222,7 @@ fn range_of(key: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
     number(range.lower()).zip(number(range.upper()))
 }
 
-/// Adapts the group lookup to a query without buckets.
+/// Adapts the group lookup for a query without buckets.
 pub(crate) fn unbucketed(plan: KeyPlan) -> KeyPlan {
     match plan {
         KeyPlan::Hashed(types) => match types.as_slice() {
@@ -233,7 +233,7 @@ pub(crate) fn unbucketed(plan: KeyPlan) -> KeyPlan {
     }
 }
 
-/// Groups by the values of these keys, independently of symbol dictionaries.
+/// Groups by the values of these keys, without relying on symbol dictionaries.
 pub(crate) fn hashed_keys(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],

@@ -1,4 +1,4 @@
-//! Materializes the rows of an input with their keys. If the rows exceed the memory limit, the
+//! Materializes an input's rows with their keys. If the rows exceed the memory limit, the
 //! materialized rows and the remaining input are passed to operators that can spill.
 
 use std::fmt;
@@ -33,7 +33,7 @@ use crate::error::{engine_error, join_error};
 use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::properties::properties;
 
-/// A batch with its keys, and its accounted bytes.
+/// A batch with its keys and the number of bytes accounted for it.
 pub(crate) struct MaterializedBatch<K> {
     pub(crate) rows: RecordBatch,
     pub(crate) keys: K,
@@ -58,7 +58,7 @@ pub(crate) enum Read<K = Vec<ArrayRef>> {
     Partial(Materialized<K>, RemainingInput),
 }
 
-/// Yields to other tasks if the time slice is over. Fails if the statement was cancelled.
+/// Yields to other tasks if the time slice is over. Fails if the statement has been cancelled.
 pub(crate) async fn pause() -> Result<()> {
     account::check().map_err(engine_error)?;
     if account::is_slice_over() {
@@ -82,7 +82,8 @@ pub(crate) fn begin<T: Send + 'static>(
 }
 
 impl Materialized {
-    /// Reads an input with the values of its keys. `row_bytes` is added to the size of each row.
+    /// Reads an input along with the values of its keys. `row_bytes` is added to the size of each
+    /// row.
     pub(crate) async fn with_keys(
         run: &Run,
         keys: &[PhysicalSortExpr],
@@ -100,7 +101,7 @@ impl Materialized {
         Self::read(run, rows, row_bytes + size_of::<u64>() * computed, with_keys).await
     }
 
-    /// Sorts these rows and the remaining rows of their partitions into one partition, with
+    /// Sorts these rows and the remaining rows of their partitions into one partition, using
     /// operators that can spill.
     pub(crate) fn spilling(
         self,
@@ -119,7 +120,7 @@ impl Materialized {
 }
 
 impl<K: Send + 'static> Materialized<K> {
-    /// Reads the rows of each partition of an input, as returned by `rows`, and applies `prepare`
+    /// Reads the rows in each partition of an input, as returned by `rows`, and applies `prepare`
     /// to them. `row_bytes` is added to the size of each row.
     pub(crate) async fn read(
         run: &Run,
@@ -129,7 +130,7 @@ impl<K: Send + 'static> Materialized<K> {
     ) -> Result<Read<K>> {
         let memory = Arc::new(run.spilling_memory());
         let partitions = run.inputs[0].output_partitioning().partition_count();
-        // Each sort reserves this much before its first row, and as much again for merging.
+        // Each sort reserves this much before its first row, and the same amount again for merging.
         let merging = run.context.session_config().options().execution.sort_spill_reservation_bytes;
         let spare = 2 * merging * partitions;
         let max = match run.context.memory_pool().memory_limit() {
@@ -156,12 +157,12 @@ impl<K: Send + 'static> Materialized<K> {
         Ok(if is_all { Read::All(materialized) } else { Read::Partial(materialized, rests) })
     }
 
-    /// Reserves more memory; false if it is not available.
+    /// Reserves more memory; returns false if it is not available.
     pub(crate) fn grow(&self, bytes: usize) -> bool {
         self.memory.try_grow(bytes).is_ok()
     }
 
-    /// Bytes of the materialized rows.
+    /// Size of the materialized rows, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.partitions().flatten().map(|batch| batch.bytes).sum()
     }
@@ -191,8 +192,8 @@ impl<K: Send + 'static> Materialized<K> {
     }
 }
 
-/// Copies the rows into separate buffers if they are a small slice: `DataFusion` counts whole
-/// buffers.
+/// Copies the rows into separate buffers if they are a small slice, because `DataFusion` counts
+/// whole buffers.
 fn owned(batch: RecordBatch) -> Result<RecordBatch> {
     if batch.get_array_memory_size() <= 2 * memory_bytes(&batch) {
         return Ok(batch);
@@ -223,7 +224,7 @@ async fn read_partition<K>(
     while !is_full.load(Ordering::Relaxed) {
         let Some(batch) = rows.try_next().await? else { return Ok((batches, None)) };
         let bytes = memory_bytes(&batch) + row_bytes * batch.num_rows();
-        // If these rows used all of the query's memory, none would remain for the operators that
+        // If these rows used all of the query's memory, none would be left for the operators that
         // receive them.
         if memory.size().saturating_add(bytes) > max || memory.try_grow(bytes).is_err() {
             is_full.store(true, Ordering::Relaxed);
@@ -238,7 +239,7 @@ async fn read_partition<K>(
     Ok((batches, Some(rows)))
 }
 
-/// Returns partitions of rows as an input that can be read once. The rows of each partition have
+/// Returns partitions of rows as an input that can be read once. The rows in each partition are in
 /// the order `order`.
 pub(crate) fn again(
     rows: Vec<SendableRecordBatchStream>,
@@ -249,8 +250,8 @@ pub(crate) fn again(
     OperatorExec::plan(Again { rows, order: order.cloned() }, vec![], schema)
 }
 
-/// Chains two sequences of rows. The first sequence is in memory, and its reservation is released
-/// when it ends.
+/// Chains two sequences of rows. The first sequence is in memory; its reservation is released when
+/// it ends.
 pub(crate) fn chained(
     schema: SchemaRef,
     materialized: BoxStream<'static, Result<RecordBatch>>,
@@ -264,8 +265,8 @@ pub(crate) fn chained(
     Box::pin(RecordBatchStreamAdapter::new(schema, materialized.chain(freed.flatten())))
 }
 
-/// Returns columns as a batch with this schema, which may allow nulls where the original schema
-/// does not.
+/// Returns columns as a batch with this schema, which may allow nulls that the original schema does
+/// not.
 pub(crate) fn with_schema(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,
@@ -275,7 +276,7 @@ pub(crate) fn with_schema(
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-/// Rows that have been read before; each partition can be read once.
+/// Rows that were read earlier; each partition can be read again only once.
 struct Again {
     rows: Mutex<Vec<Option<SendableRecordBatchStream>>>,
     order: Option<LexOrdering>,

@@ -1,4 +1,4 @@
-//! Measures rows and time of an operator for EXPLAIN ANALYZE. Other executions are not measured,
+//! Measures an operator's rows and time for EXPLAIN ANALYZE. Other executions are not measured,
 //! because a cached plan would accumulate metrics forever.
 
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use futures::{Stream, StreamExt};
 #[derive(Debug)]
 pub struct Analyze;
 
-/// Measures the stream if the execution requests it. The time includes everything below the
+/// Measures the stream if requested for this execution. The time includes everything below the
 /// operator.
 pub fn measured(
     stream: SendableRecordBatchStream,

@@ -36,27 +36,27 @@ use crate::scan::rows::BATCH_ROWS;
 /// An input plan of an operator.
 pub(crate) type Input = Arc<dyn ExecutionPlan>;
 
-/// Source of an output column that is passed on unchanged.
+/// The source of an output column that is passed through unchanged.
 pub struct Lineage {
     pub input: usize,
     pub column: usize,
-    /// Whether the column is null in rows without a match in its input.
+    /// Whether the column is null in rows that have no match in its input.
     pub unmatched: bool,
 }
 
 /// Properties of an operator.
 pub struct Facts<'a> {
-    /// Name in EXPLAIN.
+    /// The operator's name in EXPLAIN.
     pub name: &'static str,
-    /// Name under which memory is accounted; `None` if the operator keeps at most one batch.
+    /// The name its memory is accounted under; `None` if the operator keeps at most one batch.
     pub memory: Option<&'static str>,
-    /// Preserved properties of its first input's order.
+    /// The properties of its first input's order that it preserves.
     pub preserves: PreservedOrder,
-    /// Number of rows processed.
+    /// Number of rows it processes.
     pub work: Work,
-    /// Whether the same plan would be chosen for any contents of the table.
+    /// Whether the same plan would be chosen whatever the table contains.
     pub suits_any_rows: bool,
-    /// The table scan, if the operator is one.
+    /// The table scan, if the operator is a scan.
     pub scan: Option<&'a Scan>,
 }
 
@@ -67,14 +67,14 @@ pub struct PreservedOrder {
     pub rows: bool,
     /// Whether the partitions are in the order of the scan below.
     pub partitions: bool,
-    /// Whether an input that runs backward produces the same rows in reverse order.
+    /// Whether running the input backward produces the same rows in reverse order.
     pub direction: bool,
-    /// Whether no row of the first input is dropped.
+    /// Whether every row of the first input is kept.
     pub every_row: bool,
 }
 
 impl PreservedOrder {
-    /// The output has a different order, or none.
+    /// The output is in a different order, or unordered.
     pub const NOTHING: Self =
         Self { rows: false, partitions: false, direction: false, every_row: false };
 }
@@ -82,21 +82,21 @@ impl PreservedOrder {
 /// Operators that can spill leave 1/n of the query's memory free.
 const FREE_MEMORY_DIVISOR: usize = 4;
 
-/// Assumed number of rows per group, for lack of statistics.
+/// Number of rows per group, assumed when there are no statistics.
 pub(crate) const ROWS_PER_GROUP: usize = 8;
 
 /// Number of rows that an operator processes.
 #[derive(Debug, Clone, Copy)]
 pub enum Work {
-    /// The rows that its scan reads.
+    /// The rows its scan reads.
     Scanned,
-    /// The product of its inputs' rows.
+    /// The product of its inputs' row counts.
     Inputs,
     /// The input rows from the end, until the result is complete.
     FromEnd,
     /// At most this many rows of its input.
     AtMost(usize),
-    /// Unknown: depends on the values of the cells.
+    /// Unknown, because it depends on the values of the cells.
     Cells,
 }
 
@@ -106,16 +106,16 @@ pub trait Operator: Any + fmt::Display + Send + Sync {
     /// Returns the operator's properties.
     fn facts(&self, inputs: &[Input]) -> Facts<'_>;
 
-    /// Returns order, partitions and emission of its output.
+    /// Returns the order, partitioning and emission of the output.
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties>;
 
-    /// Returns the expressions that it evaluates on its inputs.
+    /// Returns the expressions that the operator evaluates on its inputs.
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>>;
 
-    /// Returns the required partitioning of each input.
+    /// Returns the partitioning required of each input.
     fn distribution(&self, inputs: &[Input]) -> Vec<Distribution>;
 
-    /// Returns the required order of each input.
+    /// Returns the order required of each input.
     fn input_order(&self, inputs: &[Input]) -> Vec<Option<OrderingRequirements>>;
 
     /// Returns the source of an output column.
@@ -125,14 +125,14 @@ pub trait Operator: Any + fmt::Display + Send + Sync {
     /// fewer rows.
     fn rows(&self, inputs: &[Input], rows: &[Option<usize>]) -> Option<usize>;
 
-    /// Returns the operator replanned for inputs that optimizer rules have replaced.
+    /// Returns the operator, planned again for inputs that optimizer rules have replaced.
     fn over(self: Arc<Self>, inputs: &[Input]) -> Result<Arc<dyn Operator>>;
 
-    /// Executes a partition of its output.
+    /// Executes one partition of the output.
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream>;
 }
 
-/// Execution of one partition of an operator.
+/// Execution of a single partition of an operator.
 pub struct Run {
     pub inputs: Vec<Input>,
     pub schema: SchemaRef,
@@ -142,11 +142,11 @@ pub struct Run {
     shared: Shared,
 }
 
-/// State shared by the partitions of one execution.
+/// State shared by all partitions in one execution.
 type Shared = Arc<OnceCell<Arc<dyn Any + Send + Sync>>>;
 
 impl Run {
-    /// Returns the rows of a partition of an input.
+    /// Returns the rows in a partition of an input.
     pub fn rows(&self, input: usize, partition: usize) -> Result<SendableRecordBatchStream> {
         self.inputs[input].execute(partition, Arc::clone(&self.context))
     }
@@ -157,13 +157,13 @@ impl Run {
     }
 
     /// Reserves memory if at least 1/[`FREE_MEMORY_DIVISOR`] of the query's memory remains free.
-    /// Returns whether it did.
+    /// Returns whether the reservation succeeded.
     pub fn try_reserve(&self, memory: &MemoryReservation, bytes: usize) -> bool {
         let reserved = self.context.memory_pool().reserved();
         reserved.saturating_add(bytes) <= self.memory_limit() && memory.try_grow(bytes).is_ok()
     }
 
-    /// Maximum total memory of all operators that can spill.
+    /// Maximum memory that all operators that can spill may use in total.
     pub fn memory_limit(&self) -> usize {
         match self.context.memory_pool().memory_limit() {
             MemoryLimit::Finite(limit) => limit - limit / FREE_MEMORY_DIVISOR,
@@ -177,7 +177,7 @@ impl Run {
         consumer.register(self.context.memory_pool())
     }
 
-    /// Returns the state shared by the partitions of one execution. The first caller creates it.
+    /// Returns the state shared by all partitions in one execution. The first caller creates it.
     pub async fn shared<T: Send + Sync + 'static>(
         &self,
         make: impl Future<Output = Result<T>>,
@@ -190,7 +190,7 @@ impl Run {
         })
     }
 
-    /// Returns the rows of a stream that is created asynchronously.
+    /// Returns the rows of a stream created asynchronously.
     pub fn stream<S>(
         schema: SchemaRef,
         future: impl Future<Output = Result<S>> + Send + 'static,
@@ -229,7 +229,7 @@ pub struct OperatorExec {
 }
 
 impl OperatorExec {
-    /// Creates a plan node for the operator over these inputs, with this output schema.
+    /// Creates a plan node for the operator with these inputs and this output schema.
     pub fn plan(operator: impl Operator, inputs: Vec<Input>, schema: &SchemaRef) -> Input {
         let properties = operator.properties(schema, &inputs);
         Arc::new(Self::new(Arc::new(operator), inputs, properties))
@@ -255,7 +255,7 @@ impl OperatorExec {
         Some((operator.downcast_ref()?, &self.inputs))
     }
 
-    /// Returns the source of a column: the input, the column's index there, and whether it may be
+    /// Returns a column's source: the input, the column's index there, and whether it may be
     /// unmatched.
     pub fn lineage(&self, column: usize) -> Option<(&Input, usize, bool)> {
         let Lineage { input, column, unmatched } = self.operator.lineage(column, &self.inputs)?;
@@ -263,8 +263,8 @@ impl OperatorExec {
     }
 }
 
-/// Returns the source of an output column that belongs to the first input. The columns of the first
-/// input come first in the output.
+/// Returns the source of an output column that belongs to the first input, whose columns come first
+/// in the output.
 pub(crate) fn of_first(column: usize, inputs: &[Input]) -> Option<Lineage> {
     let width = inputs.first()?.schema().fields().len();
     (column < width).then_some(Lineage { input: 0, column, unmatched: false })
@@ -337,8 +337,7 @@ impl ExecutionPlan for OperatorExec {
         inputs: Vec<Input>,
         options: ReplaceChildrenOptions,
     ) -> Result<Input> {
-        // Checks for cancellation here, because every rule that rewrites a plan calls this
-        // function.
+        // Checks for cancellation here, since every rule that rewrites a plan calls this function.
         check_stop()?;
         let operator = Arc::clone(&self.operator).over(&inputs)?;
         let properties = match options.children_properties {
@@ -373,7 +372,7 @@ impl ExecutionPlan for OperatorExec {
             memory: facts.memory.unwrap_or(facts.name),
             shared: Arc::clone(&self.shared),
         })?;
-        // A scan has its own limits, and returns the table's data without copying it.
+        // A scan has its own limits and returns the table's data without copying it.
         let rows = if facts.scan.is_some() { rows } else { in_bounds(rows) };
         Ok(measured(rows, &self.metrics, partition, &context))
     }

@@ -26,11 +26,11 @@ use crate::scan::kind::Scan;
 /// Number of batches that a partition may read ahead.
 const BATCHES_AHEAD: usize = 16;
 
-/// A limit of up to this many rows is usually satisfied by one scan partition.
+/// A limit of up to this many rows can usually be satisfied by a single scan partition.
 const FEW_ROWS: usize = 10_000;
 
-/// Whether partition `i` of this plan precedes partition `i + 1` in scan order. This holds for
-/// partitions of a scan, and row-by-row operators preserve it.
+/// Whether partition `i` of this plan precedes partition `i + 1` in scan order. This is true of
+/// scan partitions, and row-by-row operators preserve it.
 pub fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     if plan.output_partitioning().partition_count() == 1 {
         return true;
@@ -42,7 +42,7 @@ pub fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     keeps && plan.children().first().is_none_or(|child| follows_scan_order(child))
 }
 
-/// Accepts an input unchanged if its partitions are in scan order, otherwise requires a single
+/// Accepts an input unchanged if its partitions are in scan order; otherwise, requires a single
 /// partition.
 pub(crate) fn partitions_in_scan_order(inputs: &[Input]) -> Vec<Distribution> {
     let distribution = |input| {
@@ -75,8 +75,8 @@ pub(crate) fn in_time_order(
     Ok(Arc::new(SortPreservingMergeExec::new(ordering, plan)))
 }
 
-/// Returns the plan with its scan reversed, if only row-by-row operators are above the scan. If
-/// none of them drops rows, the scan reads at most `limit` rows.
+/// Returns the plan with its scan reversed, provided that only row-by-row operators are above the
+/// scan. If none of them drops rows, the scan reads at most `limit` rows.
 pub fn reversed(
     plan: &Arc<dyn ExecutionPlan>,
     limit: Option<usize>,
@@ -86,7 +86,7 @@ pub fn reversed(
             Facts { scan: Some(Scan::Table(scan)), .. } => {
                 return Ok(Some(scan.reversed(limit).plan()));
             }
-            // A limit per partition would apply to the wrong end after the reversal.
+            // After the reversal, a per-partition limit would apply to the wrong end.
             Facts { scan: Some(Scan::Filtered(scan)), .. } if scan.fetch().is_none() => {
                 let as_one = limit.is_some_and(|limit| limit <= FEW_ROWS);
                 return scan.reversed(as_one).map(|scan| Some(scan.plan()));
@@ -104,7 +104,7 @@ pub fn reversed(
     with_first_input(Arc::clone(plan), |_| Ok(child)).map(Some)
 }
 
-/// Reads partitions one after the other. Later partitions are read ahead into bounded queues.
+/// Reads partitions one after another. Later partitions are read ahead into bounded queues.
 pub struct TimeConcat;
 
 impl TimeConcat {
@@ -126,10 +126,10 @@ impl Operator for TimeConcat {
         let is_one = inputs[0].output_partitioning().partition_count() == 1;
         Facts {
             name: "TimeConcatExec",
-            // The queues have a bounded number of batches.
+            // The queues hold a bounded number of batches.
             memory: None,
-            // A sort above must not move below this operator: concatenating sorted partitions does
-            // not sort them.
+            // A sort above must not move below this operator, because concatenating sorted
+            // partitions does not produce a sorted result.
             preserves: PreservedOrder {
                 rows: is_one,
                 partitions: false,

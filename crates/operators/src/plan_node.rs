@@ -1,5 +1,5 @@
-//! Node types of a physical plan that planning distinguishes. `DataFusion` has no common interface
-//! for its nodes; our operators describe themselves ([`crate::operator::Operator`]).
+//! The types of physical plan nodes that planning distinguishes. `DataFusion` has no common
+//! interface for its nodes; our operators describe themselves ([`crate::operator::Operator`]).
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::scan::filtered::FilteredScan;
 use crate::scan::kind::Scan;
 use crate::sort::function::Place;
 
-/// Type of a plan node.
+/// A plan node's type.
 pub enum PlanNode<'a> {
     /// An operator of this crate.
     Operator(&'a OperatorExec),
@@ -42,7 +42,7 @@ pub enum PlanNode<'a> {
     Filter(&'a FilterExec),
     /// Yields between batches of its input.
     Cooperative,
-    /// Computes sub-query values, which are its other inputs, before its first input is read.
+    /// Computes subquery values, which are its other inputs, before its first input is read.
     Values,
     LocalLimit,
     GlobalLimit,
@@ -50,7 +50,7 @@ pub enum PlanNode<'a> {
     /// Merges sorted partitions.
     Merge(&'a SortPreservingMergeExec),
     Union,
-    /// A join that builds its left input and streams the right one.
+    /// A join that builds its left input and streams its right input.
     HoldingJoin,
     /// A join that streams both inputs.
     MergingJoin,
@@ -63,7 +63,7 @@ pub enum PlanNode<'a> {
 }
 
 impl<'a> PlanNode<'a> {
-    /// Returns the type of a node, without its wrappers.
+    /// Returns the type of a node, ignoring any wrappers.
     pub fn of(plan: &'a dyn ExecutionPlan) -> Self {
         if let Some(node) = plan.downcast_ref() {
             return Self::Operator(node);
@@ -107,7 +107,7 @@ impl<'a> PlanNode<'a> {
         matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit | Self::Values)
     }
 
-    /// Number of rows of a leaf, if the rows exist before it runs.
+    /// Number of rows of a leaf node, if the rows exist before it runs.
     pub fn known_rows(&self) -> Option<usize> {
         match self {
             Self::OneRow => Some(1),
@@ -125,7 +125,7 @@ fn in_memory(plan: &dyn ExecutionPlan) -> Option<PlanNode<'_>> {
     source.downcast_ref().map(PlanNode::Memory)
 }
 
-/// Whether a plan is a join that streams its right side and returns every row of it.
+/// Whether a plan is a join that streams its right side and returns all of its rows.
 pub fn is_right_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let hash = plan.downcast_ref::<HashJoinExec>().map(|join| *join.join_type());
     let loops = || plan.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type());
@@ -137,8 +137,8 @@ pub(crate) fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> 
     plan.downcast_ref()
 }
 
-/// Whether a plan first computes values of sub-queries. Its expressions share these values with
-/// copies of the plan, so no two copies may run at the same time.
+/// Whether a plan first computes subquery values. Its expressions share these values with copies of
+/// the plan, so no two copies may run at the same time.
 pub fn has_values(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let is_values =
         |plan: &Arc<dyn ExecutionPlan>| Ok(matches!(PlanNode::of(plan.as_ref()), PlanNode::Values));
@@ -157,7 +157,7 @@ pub fn with_first_input(
     plan.replace_children(inputs, options)
 }
 
-/// Returns how many rows a limit skips, the maximum number that it returns, and its input.
+/// Returns how many rows a limit skips, the maximum number of rows it returns, and its input.
 pub(crate) fn limit_of(
     plan: &Arc<dyn ExecutionPlan>,
 ) -> Option<(usize, Option<usize>, &Arc<dyn ExecutionPlan>)> {
@@ -165,7 +165,7 @@ pub(crate) fn limit_of(
     Some((limit.skip(), limit.fetch(), limit.input()))
 }
 
-/// Ranking window functions that share one order.
+/// Ranking window functions that share the same order.
 pub(crate) struct Ranking<'a> {
     pub(crate) functions: Vec<Place>,
     pub(crate) partition_by: &'a [Arc<dyn PhysicalExpr>],
@@ -221,7 +221,7 @@ pub(crate) fn grouping(plan: &Arc<dyn ExecutionPlan>) -> Option<Grouping<'_>> {
     })
 }
 
-/// Returns the first step of a two-step GROUP BY, if the plan is the second.
+/// Returns the first step of a two-step GROUP BY, if the plan is the second step.
 pub fn first_step(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     let last = plan.downcast_ref::<AggregateExec>()?;
     matches!(last.mode(), AggregateMode::Final | AggregateMode::FinalPartitioned)
@@ -248,7 +248,7 @@ pub fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execu
     Ok(Some(Arc::new(one)))
 }
 
-/// Applies the two steps of GROUP BY to another input, with an exchange between them.
+/// Applies the two steps of GROUP BY to a different input, with an exchange between them.
 pub(crate) fn grouped_over(
     plan: &Arc<dyn ExecutionPlan>,
     input: Arc<dyn ExecutionPlan>,

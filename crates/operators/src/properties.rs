@@ -1,4 +1,4 @@
-//! Orderings and plan properties of operators, for `DataFusion`.
+//! Operator orderings and plan properties, for `DataFusion`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion::physical_expr::{
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::{Partitioning, PlanProperties};
 
-/// Returns the properties of an output with these orderings.
+/// Returns the properties of output with these orderings.
 pub(crate) fn properties(
     schema: &SchemaRef,
     orders: impl IntoIterator<Item = Vec<PhysicalSortExpr>>,
@@ -23,7 +23,7 @@ pub(crate) fn properties(
     properties_of(equivalence, partitions, emission)
 }
 
-/// Returns the properties of an output with these equivalences.
+/// Returns the properties of output with these equivalences.
 pub(crate) fn properties_of(
     equivalence: EquivalenceProperties,
     partitions: usize,
@@ -34,7 +34,7 @@ pub(crate) fn properties_of(
     Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative))
 }
 
-/// Ascending order by one column.
+/// Returns the ascending order by one column.
 pub(crate) fn ascending(timestamp: &Arc<dyn PhysicalExpr>) -> PhysicalSortExpr {
     let options = SortOptions { descending: false, nulls_first: true };
     PhysicalSortExpr::new(Arc::clone(timestamp), options)

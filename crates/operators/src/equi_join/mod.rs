@@ -1,7 +1,7 @@
-//! Equi-joins. [`join`] describes a join, [`select_operator`] chooses its operator. Two sides that
-//! are ordered by their key are merged. If only the existence of a match matters, only keys are
-//! stored in memory. A small side is built once and shared by all workers. Any other join is built
-//! per partition and spills to files when memory runs out.
+//! Equi-joins. [`join`] describes a join, and [`select_operator`] chooses its operator. Two sides
+//! ordered by their key are merged. If only the existence of a match matters, only keys are kept in
+//! memory. A small side is built once and shared by all workers. Any other join is built per
+//! partition and spills to files when memory runs out.
 
 pub(crate) mod grace;
 pub(crate) mod join;

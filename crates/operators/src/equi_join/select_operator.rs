@@ -14,7 +14,7 @@ use crate::operator::Input;
 /// Returns the operator that replaces a hash join, or the hash join itself if it is left to
 /// [`with_files`].
 ///
-/// `most_held` is the maximum number of rows for which a side is built in memory instead of merged.
+/// `most_held` is the maximum number of rows at which a side is built in memory rather than merged.
 /// `grouped` replaces the two steps of a GROUP BY below a side with the final operators. It is
 /// called only after a semi-join has been considered, because a semi-join may remove the GROUP BY.
 pub fn equi_join(
@@ -32,8 +32,9 @@ pub fn equi_join(
     Ok(LookupJoin::try_replace(&join).unwrap_or(join))
 }
 
-/// Returns the operator that replaces a hash join whose inputs have the required partitions and
-/// order. It spills to disk when memory runs out. Other plans are returned unchanged.
+/// Returns the operator that replaces a hash join whose inputs already have the required
+/// partitioning and order. It spills to disk when memory runs out. Other plans are returned
+/// unchanged.
 pub fn with_files(plan: Input) -> Result<Input> {
     Ok(GraceHashJoin::try_replace(&plan)?.unwrap_or(plan))
 }

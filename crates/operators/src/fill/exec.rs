@@ -1,5 +1,5 @@
-//! Plans FILL. The result of SAMPLE BY is small, so it is read completely. Missing buckets are
-//! generated on demand.
+//! Plans FILL. The SAMPLE BY result is small, so it is read in full. Missing buckets are generated
+//! on demand.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::lowering::schema_of;
 use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::properties::{ascending, ascending_inputs, properties};
 
-/// Approximate bytes of a fixed-length cell.
+/// Approximate size of a fixed-length cell, in bytes.
 const CELL_BYTES: usize = 16;
 
-/// Reads the buckets with rows. The set of keys is complete only after the last row.
+/// Reads the buckets that have rows. The set of keys is complete only after the last row.
 async fn read(run: Run, plan: Arc<FillPlan>) -> Result<Filled> {
     let memory = run.memory();
     let mut rows = run.rows(0, 0)?;
     let mut batches = vec![];
     while let Some(batch) = rows.try_next().await? {
         let cells = CELL_BYTES * batch.num_rows() * batch.num_columns();
-        // Each batch is counted twice: as read, and in the concatenation.
+        // Each batch is counted twice: once as read, and once in the concatenation.
         memory.try_grow(2 * (cells + cell_bytes(&batch)))?;
         batches.push(batch);
     }
@@ -79,7 +79,7 @@ impl Operator for FillPlan {
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        // For lack of statistics, assumes that every other bucket is missing.
+        // Without statistics, assumes that every other bucket is missing.
         Some(rows.first().copied().flatten()?.saturating_mul(2))
     }
 

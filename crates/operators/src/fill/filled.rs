@@ -1,4 +1,4 @@
-//! Generates the rows of FILL, in chunks of the grid of buckets and keys.
+//! Generates the rows of FILL, in chunks of the bucket and key grid.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use crate::sample_by::partial::{label_column, timestamps};
 /// Maximum number of cells in a chunk.
 const MAX_CHUNK_ROWS: usize = 16 * 1024;
 
-/// Maximum bytes of copied cells in a chunk, unless a single cell is larger.
+/// Maximum size of the copied cells in a chunk, in bytes, unless a single cell is larger.
 const MAX_CHUNK_BYTES: usize = 4 << 20;
 
-/// Maximum number of input rows. Row indexes have 32 bits, and FILL may append as many rows as it
+/// Maximum number of input rows. Row indexes are 32-bit, and FILL may append as many rows as it
 /// reads.
 const MAX_ROWS: usize = i32::MAX as usize;
 
-/// Bytes per input row that store its key and its neighbour in each filled column.
+/// Bytes stored per input row for its key and its neighbour in each filled column.
 const ROW_BYTES: usize = 32;
 
-/// The buckets that have not been returned yet.
+/// Buckets that have not been returned yet.
 pub(super) struct Filled {
     plan: Arc<FillPlan>,
     schema: SchemaRef,
@@ -48,11 +48,11 @@ pub(super) struct Filled {
     label: i64,
     /// Input rows in the current bucket.
     placed: Range<usize>,
-    /// Row of each key in the current bucket.
+    /// Each key's row in the current bucket.
     here: Vec<u32>,
-    /// Latest row of each key up to the current bucket.
+    /// Each key's latest row up to the current bucket.
     last: Vec<u32>,
-    /// Key of the next cell.
+    /// The next cell's key.
     key: usize,
     chunk_rows: usize,
     _memory: MemoryReservation,
@@ -106,14 +106,14 @@ impl Filled {
         })
     }
 
-    /// Moves to the next bucket, if any.
+    /// Moves to the next bucket, if there is one.
     fn open(&mut self) -> bool {
         for row in self.placed.clone() {
             self.here[self.key_of_row[row]] = MISSING;
         }
         let Some(label) = self.labels.next() else { return false };
         let mut row = self.placed.end;
-        // Skips rows outside the grid, which have no cell.
+        // Skips rows that have no cell because they are outside the grid.
         while self.times.get(row).is_some_and(|&ts| ts < label) {
             row += 1;
         }
@@ -176,8 +176,8 @@ impl Iterator for Filled {
     }
 }
 
-/// Bucket timestamps from the first to the last row, extended to the requested range. Without rows,
-/// the bucket timestamps of the requested range if it has both ends.
+/// Bucket timestamps from the first to the last row, extended to the requested range. If there are
+/// no rows, the bucket timestamps of the requested range, provided it has both ends.
 struct Labels {
     grid: Grid,
     next: Option<i64>,
@@ -236,7 +236,7 @@ fn keys_of(batch: &RecordBatch, keys: &[usize]) -> Result<(Vec<usize>, Vec<u32>)
 }
 
 /// Returns the number of cells per chunk, based on the longest copied cell. Views and symbols are
-/// shared, not copied.
+/// shared rather than copied.
 fn chunk_rows(batch: &RecordBatch) -> Result<usize> {
     let is_copied = |index: &usize| {
         let data_type = batch.column(*index).data_type();

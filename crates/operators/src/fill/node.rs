@@ -9,23 +9,22 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
 use crate::bucket::BucketSpec;
 
-/// Value of a column in a bucket without rows.
+/// A column's value in a bucket without rows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub enum FillValue {
-    /// The type's null (0 and false for types without null).
+    /// The type's null, or 0 or false for types without null.
     Null,
-    /// The value of the previous bucket, null included.
+    /// The value from the previous bucket, even if it is null.
     Prev,
-    /// The value of the input column with this index in the previous bucket with rows.
+    /// The value of the input column with this index in the previous bucket that has rows.
     PrevOf(usize),
-    /// Linear interpolation between the neighbouring known values; null where one of them is
-    /// missing.
+    /// Linear interpolation between the neighbouring known values; null if either is missing.
     Linear,
     /// This constant, which already has the column's type.
     Constant(ScalarValue),
 }
 
-/// Adds missing buckets to the output of SAMPLE BY, for every key that occurs.
+/// Adds missing buckets to the SAMPLE BY output, for every key that occurs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FillNode {
     input: LogicalPlan,
@@ -96,7 +95,7 @@ impl FillNode {
     }
 }
 
-/// Returns the input's schema with nullable values, because FILL(NULL) can make even counts null.
+/// Returns the input's schema with nullable values, since FILL(NULL) can make even counts null.
 fn nullable_values(input: &DFSchema, timestamp: usize, keys: &[usize]) -> Result<DFSchemaRef> {
     let fields = input.iter().enumerate().map(|(index, (qualifier, field))| {
         let retained = index == timestamp || keys.contains(&index);

@@ -9,7 +9,7 @@ use datafusion::physical_expr::expressions::Column;
 use super::node::FillValue;
 use crate::bucket::BucketSpec;
 
-/// Adds the buckets for which SAMPLE BY found no rows.
+/// Adds the buckets that have no rows in the SAMPLE BY result.
 pub(crate) struct FillPlan {
     pub(crate) timestamp: usize,
     pub(crate) keys: Vec<usize>,

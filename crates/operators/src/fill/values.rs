@@ -1,4 +1,4 @@
-//! Computes the cells of a chunk as arrays.
+//! Computes a chunk's cells as arrays.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::error::engine_error;
 /// Marks a missing row.
 pub(super) const MISSING: u32 = u32::MAX;
 
-/// Some cells of the grid, ordered by bucket, then by key.
+/// Cells of the grid, ordered by bucket and then by key.
 #[derive(Default)]
 pub(super) struct Cells {
     labels: Vec<i64>,
     keys: Vec<usize>,
-    /// Input row of each cell; [`MISSING`] if the input has none.
+    /// Each cell's input row; [`MISSING`] if the input has none.
     rows: Vec<u32>,
-    /// Latest input row of the cell's key.
+    /// Latest input row for each cell's key.
     newest: Vec<u32>,
 }
 
@@ -53,7 +53,7 @@ impl Cells {
     }
 }
 
-/// Source of a missing cell.
+/// Source of a missing cell's value.
 pub(super) enum Missing {
     Null,
     /// The row with this index.
@@ -69,7 +69,7 @@ pub(super) enum Values {
 }
 
 impl Values {
-    /// Creates the values of a column of `input`, whose rows have these keys.
+    /// Creates the values of a column of `input`. `key_of_row` contains each row's key.
     pub(super) fn new(
         column: &ArrayRef,
         value: &FillValue,
@@ -96,8 +96,8 @@ impl Values {
         Ok(Self::Taken { source: concat(&[column.as_ref(), more.as_ref()])?, missing })
     }
 
-    /// Returns the column's cells. Chunks must be requested in order. `times` contains the input
-    /// rows' timestamps.
+    /// Returns the column's cells. Chunks must be requested in order. `times` contains the
+    /// timestamps of the input rows.
     pub(super) fn of(&mut self, cells: &Cells, times: &[i64]) -> Result<ArrayRef> {
         let (source, missing) = match self {
             Self::Line(line) => return line.of(cells, times).and_then(without_null),
@@ -158,7 +158,7 @@ impl Line {
     }
 }
 
-/// Replaces nulls with false or 0 in types that have no null.
+/// Replaces nulls with false or 0 for types that have no null.
 fn without_null(filled: ArrayRef) -> Result<ArrayRef> {
     match filled.data_type() {
         DataType::Boolean | DataType::Int8 | DataType::Int16 if filled.null_count() > 0 => {
@@ -194,7 +194,7 @@ mod tests {
     use arrow_array::{Int64Array, types::Int64Type};
 
     fn fill(value: &FillValue) -> Vec<Option<i64>> {
-        // Two keys, four buckets; key 0 has rows in buckets 0 and 3, key 1 in bucket 1.
+        // Two keys and four buckets. Key 0 has rows in buckets 0 and 3; key 1 has rows in bucket 1.
         let no = MISSING;
         let rows = [0, no, no, 1, no, no, 2, no];
         let newest = [0, no, 0, 1, 0, 1, 2, 1];

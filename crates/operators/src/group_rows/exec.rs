@@ -1,6 +1,6 @@
-//! Execution of GROUP BY with many groups. Rows are partitioned by the hashes of their keys, and
-//! each partition is grouped separately. If the rows do not fit in memory, the two aggregation
-//! steps of `DataFusion`, which can spill, are used instead.
+//! Execution of GROUP BY with many groups. Rows are partitioned by key hash, and each partition is
+//! grouped separately. If the rows do not fit in memory, `DataFusion`'s two aggregation steps,
+//! which can spill, are used instead.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,23 +30,24 @@ use crate::sample_by::plan::{AggregatePlan, SampleByPlan};
 use crate::scan::rows::BATCH_ROWS;
 use crate::sort::exec::is_copied_by_rows;
 
-/// Approximate number of rows that are grouped per step in a partition.
+/// Approximate number of rows grouped per step in a partition.
 const ROWS_AT_ONCE: usize = 8 * 1024;
-/// Bytes of a group excluding its states: key, table entry, row count and output.
+/// Bytes per group, excluding its states: key, table entry, row count and output.
 const GROUP_BYTES: usize = 64;
-/// Approximate bytes of a state: its value, its count of non-null values, and spare capacity.
+/// Approximate size of a state in bytes: its value, its count of non-null values, and spare
+/// capacity.
 const STATE_BYTES: usize = 48;
 
-/// Groups rows by hash partitions.
+/// Groups rows in hash partitions.
 pub struct GroupRows {
-    /// `DataFusion`'s operators with the same result, which can spill.
+    /// `DataFusion` operators that produce the same result and can spill.
     aggregate: Input,
     plan: Arc<SampleByPlan>,
     workers: usize,
 }
 
 impl GroupRows {
-    /// Returns the replacement of the two steps of GROUP BY if there are many keys.
+    /// Returns the replacement for the two steps of GROUP BY if there are many keys.
     pub fn try_replace(plan: &Input, workers: usize) -> Result<Option<Input>> {
         match grouping(plan) {
             Some(rows) if has_many_keys(rows.input, &rows.keys) => Self::any(plan, workers),
@@ -54,7 +55,7 @@ impl GroupRows {
         }
     }
 
-    /// Returns the replacement of the two steps of GROUP BY, for any number of keys.
+    /// Returns the replacement for the two steps of GROUP BY, regardless of the number of keys.
     pub fn any(plan: &Input, workers: usize) -> Result<Option<Input>> {
         let Some(Grouping { keys, functions, filters, input }) = grouping(plan) else {
             return Ok(None);
@@ -66,7 +67,7 @@ impl GroupRows {
         let Some(aggregates) = aggregates.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
-        // Rows without columns all have the same key and cannot be partitioned.
+        // Rows without columns all have the same key, so they cannot be partitioned.
         if schema.fields().is_empty() || !is_copied_by_rows(&schema) {
             return Ok(None);
         }
@@ -92,7 +93,7 @@ impl GroupRows {
             Read::All(materialized) => materialized,
             Read::Partial(materialized, rest) => return self.spilling(materialized, rest, run),
         };
-        // In the worst case, every row of a partition has a distinct key, which is as long as the
+        // In the worst case, every row in a partition has a distinct key that is as long as the
         // row.
         let sizes = (0..PARTITIONS)
             .map(|part| materialized.partitions().flatten().map(move |b| b.keys.of(part).len()));
@@ -107,7 +108,7 @@ impl GroupRows {
         Ok(Grouped::InMemory(Arc::new(materialized)))
     }
 
-    /// Groups the rows with the operators that can spill.
+    /// Groups the rows using operators that can spill.
     fn spilling(
         &self,
         materialized: Materialized<Starts>,
@@ -119,7 +120,7 @@ impl GroupRows {
     }
 }
 
-/// Returns an aggregate whose state has a fixed size.
+/// Returns an aggregate with a fixed-size state.
 fn aggregate(
     function: &Arc<AggregateFunctionExpr>,
     filter: Option<&Arc<dyn PhysicalExpr>>,
@@ -133,7 +134,7 @@ fn aggregate(
     Ok(is_ours.then(plan))
 }
 
-/// Rows partitioned by the hashes of their keys.
+/// Rows partitioned by key hash.
 enum Grouped {
     InMemory(Arc<Materialized<Starts>>),
     Spilled(Arc<dyn ExecutionPlan>),

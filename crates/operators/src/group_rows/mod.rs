@@ -1,4 +1,4 @@
-//! GROUP BY with many distinct keys, in partitions that fit the cache.
+//! GROUP BY with many distinct keys, using partitions that fit in the cache.
 
 pub(crate) mod exec;
 mod sample;

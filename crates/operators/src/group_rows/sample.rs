@@ -1,4 +1,4 @@
-//! Estimates from a sample, at planning time, whether a scan's rows have many keys.
+//! At planning time, estimates from a sample whether a scan's rows have many keys.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 use crate::scan::rows::read;
 
-/// Minimum rows for which partitioning pays off.
+/// Minimum number of rows at which partitioning pays off.
 const MIN_ROWS: usize = 2 << 20;
-/// Number of sampled rows, and number of units from which they are read.
+/// Number of sampled rows, and number of units they are read from.
 const ROWS: usize = 2_048;
 const UNITS: usize = 8;
 /// If there are at least about ten thousand keys, at most this many sampled rows have a key that
 /// already occurs in the sample.
 const MAX_EQUAL: usize = 160;
 
-/// Whether a hash table of groups by these keys would exceed the cache.
+/// Whether a hash table of groups with these keys would exceed the cache.
 pub(super) fn has_many_keys(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> bool {
     let Some(scan) = scan_below(input) else { return false };
     if scan.is_cut_small() {
         return true;
     }
-    // Errors are ignored here: they occur again if the query reads these rows.
+    // Errors are ignored here, because they will occur again if the query reads these rows.
     scan.row_count() >= MIN_ROWS && are_different(input, keys).unwrap_or(false)
 }
 
@@ -51,7 +51,7 @@ fn are_different(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> Result<bool> 
     Ok(sample.num_rows() >= ROWS / 2 && different + MAX_EQUAL >= sample.num_rows())
 }
 
-/// Returns sample rows of an input; filters are not applied.
+/// Returns sample rows from an input, without applying filters.
 fn rows_of(input: &Input) -> Result<RecordBatch> {
     match PlanNode::of(input.as_ref()) {
         PlanNode::Filter(filter) => {
@@ -82,7 +82,7 @@ fn rows_of(input: &Input) -> Result<RecordBatch> {
     }
 }
 
-/// Samples widely spaced rows of a scan. Skips Parquet files, which are read by page.
+/// Samples widely spaced rows from a scan. Skips Parquet files, which are read page by page.
 fn sample(scan: &SliceScan) -> Result<RecordBatch> {
     let units: Vec<_> = scan.units().filter(|unit| unit.slice.is_plain()).collect();
     let required = units.iter().step_by(units.len().div_ceil(UNITS).max(1));

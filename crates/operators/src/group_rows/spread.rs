@@ -1,4 +1,4 @@
-//! Partitions the rows of a batch by their keys.
+//! Partitions a batch's rows by key.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use futures::TryStreamExt;
 use crate::hash_partition::{self, joined, sort_by_partition};
 use crate::scan::rows::BATCH_ROWS;
 
-/// Number of partitions, one for each value of a hash's first byte.
+/// Number of partitions: one for each value of a hash's first byte.
 pub(super) const PARTITIONS: usize = 256;
 /// Hash seed. It differs from the seed of the tables in which a partition's rows are looked up.
 const SEED: u64 = 0x7469_6465;
 
-/// Start of each partition, and the end of the last partition.
+/// Start of each partition, followed by the end of the last partition.
 pub(super) struct Starts([u32; PARTITIONS + 1]);
 
 impl Starts {
@@ -27,12 +27,12 @@ impl Starts {
     }
 }
 
-/// Hashes of the keys of each row.
+/// Returns the hash of each row's keys.
 pub(super) fn hashes(keys: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
     hash_partition::hashes(keys, rows, SEED)
 }
 
-/// Sorts the rows by partition and preserves their original order within each partition.
+/// Sorts rows by partition, preserving their original order within each partition.
 pub(super) fn spread(
     keys: &[Arc<dyn PhysicalExpr>],
     batch: &RecordBatch,
@@ -44,8 +44,7 @@ pub(super) fn spread(
     Ok((batch, Starts(starts)))
 }
 
-/// Merges the rows into batches of the usual size, so that each batch has enough rows per
-/// partition.
+/// Merges rows into batches of the usual size so that each batch has enough rows per partition.
 pub(super) fn in_full_batches(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = rows.schema();
     let batches = futures::stream::try_unfold(Some(rows), |rows| async move {

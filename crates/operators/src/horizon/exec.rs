@@ -1,6 +1,6 @@
 //! Execution of HORIZON JOIN. Right sides are read once. Each left batch is matched once per
-//! offset. Each offset has a separate position in each right side, so that every position only
-//! moves forward.
+//! offset. Each offset has its own position in each right side, so every position only moves
+//! forward.
 
 use std::fmt;
 use std::iter::once;
@@ -40,13 +40,13 @@ use crate::sample_by::partial::timestamps;
 pub(crate) struct HorizonPlan {
     /// One plan per right side.
     pub(crate) sides: Vec<Arc<AsofPlan>>,
-    /// Units of each right timestamp per unit of the left timestamp.
+    /// Number of units of each right timestamp per unit of the left timestamp.
     pub(crate) per_left: Vec<i64>,
     pub(crate) left_timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) offsets: Vec<i64>,
 }
 
-/// One worker, with a position in each right side for each offset.
+/// A worker, with a position in each right side for each offset.
 struct Worker {
     plan: Arc<HorizonPlan>,
     schema: SchemaRef,
@@ -64,7 +64,7 @@ impl Worker {
     ) -> Result<Self> {
         let mut matchers = Vec::with_capacity(plan.offsets.len());
         for _ in &plan.offsets {
-            // Matchers have an entry for each key of each right side.
+            // Matchers have an entry for every key of each right side.
             account::check().map_err(engine_error)?;
             let sides = plan.sides.iter().zip(rights);
             let at_offset: Vec<Matcher> = sides

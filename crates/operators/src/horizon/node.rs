@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogi
 pub struct Horizon {
     /// Qualifier of the two columns.
     pub qualifier: TableReference,
-    /// Distances from the left timestamp, in its unit, ascending.
+    /// Distances from the left timestamp, ascending and in its unit.
     pub offsets: Vec<i64>,
 }
 
@@ -22,17 +22,17 @@ pub struct Horizon {
 pub struct HorizonSide {
     /// The rows, in timestamp order.
     pub plan: LogicalPlan,
-    /// Timestamp of the rows.
+    /// The rows' timestamp.
     pub timestamp: Expr,
-    /// Units of this timestamp per unit of the left timestamp.
+    /// Number of units of this timestamp per unit of the left timestamp.
     pub per_left: i64,
-    /// Pairs of left and right expressions that must be equal; null equals null.
+    /// Pairs of left and right expressions that must be equal, where null equals null.
     pub keys: Vec<(Expr, Expr)>,
 }
 
-/// Joins every left row, once per offset, with a row of each right side: the last row at or before
-/// the left timestamp plus the offset. Output: left columns, `offset`, `timestamp` (left timestamp
-/// plus offset), then right columns (nullable). The output is unordered.
+/// Joins each left row, once per offset, with a row from each right side: the last row at or before
+/// the left timestamp plus the offset. The output consists of the left columns, `offset`,
+/// `timestamp` (left timestamp plus offset), and the (nullable) right columns. It is unordered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HorizonJoinNode {
     left: LogicalPlan,
@@ -43,7 +43,7 @@ pub struct HorizonJoinNode {
 }
 
 impl HorizonJoinNode {
-    /// Creates a node over inputs in timestamp order.
+    /// Creates a node over inputs that are in timestamp order.
     pub fn try_new(
         left: LogicalPlan,
         left_timestamp: Expr,

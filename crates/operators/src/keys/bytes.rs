@@ -1,4 +1,5 @@
-//! Keys of any column types, encoded as bytes. The table stores each key once, in one buffer.
+//! Keys with columns of any type, encoded as bytes. The table stores each key once, in a single
+//! buffer.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -17,22 +18,22 @@ use super::memory::MemoryCheck;
 use super::table::table_bytes;
 use super::{ABSENT, ROWS_AT_ONCE};
 
-/// Table entry of a key: part of its hash, its position, and its associated value.
+/// A key's table entry: part of its hash, its position, and its associated value.
 type TableEntry<N> = (u32, u32, N);
 
-/// Alignment of keys in bytes. Positions count units of this size.
+/// Key alignment in bytes. Positions are counted in units of this size.
 const ALIGNMENT_BYTES: usize = 8;
-/// Bytes of the length in front of each key.
+/// Size in bytes of the length that precedes each key.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// Encoding of null; not a valid string.
+/// The encoding of null, which is not a valid string.
 const NULL: &[u8] = &[0xff];
 
-/// Maximum bytes of a table that fits in the cache. Strings are looked up one by one in such a
-/// table.
+/// Maximum size in bytes of a table that fits in the cache. In such a table, strings are looked up
+/// one by one.
 const CACHED_BYTES: usize = 1 << 20;
 
-/// Approximate bytes of a batch of keys.
+/// Approximate size of a key batch, in bytes.
 const BATCH_BYTES: usize = 128 << 10;
 
 /// Encodes keys as bytes and decodes them.
@@ -48,7 +49,7 @@ enum Form {
     Row(RowConverter),
 }
 
-/// Encoded keys of a batch, their hashes, and the rows that have a key; `None` means all rows.
+/// A batch's encoded keys, their hashes, and the rows that have a key; `None` means all rows.
 pub(crate) struct EncodedRows {
     keys: Keys,
     pub(super) hashes: Vec<u32>,
@@ -73,7 +74,7 @@ impl EncodedRows {
         self.hashes[row as usize]
     }
 
-    /// Bytes that the keys of these rows occupy in the table.
+    /// Number of bytes that these rows' keys occupy in the table.
     pub(super) fn bytes_of(&self, rows: &[u32]) -> usize {
         rows.iter().map(|&row| stored_bytes(self.key(row))).sum()
     }
@@ -137,7 +138,8 @@ impl Encoder {
         }
     }
 
-    /// Decodes the keys of tables, in batches of at most `max` keys and a limited number of bytes.
+    /// Decodes the keys of tables in batches, each with at most `max` keys and a limited number of
+    /// bytes.
     pub(super) fn into_columns<N>(
         self,
         mut tables: impl Iterator<Item = ByteTable<N>>,
@@ -156,7 +158,7 @@ impl Encoder {
     }
 }
 
-/// Keys that begin between two byte offsets.
+/// Returns the keys that begin between two byte offsets.
 fn keys_in(bytes: &[u8], mut start: usize, end: usize) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let key = (start < end).then(|| key(bytes, (start / ALIGNMENT_BYTES) as u32))?;
@@ -165,7 +167,7 @@ fn keys_in(bytes: &[u8], mut start: usize, end: usize) -> impl Iterator<Item = &
     })
 }
 
-/// Bytes of a key, including its length.
+/// Size in bytes of a stored key, including its length.
 fn stored_bytes(key: &[u8]) -> usize {
     (LENGTH_BYTES + key.len()).next_multiple_of(ALIGNMENT_BYTES)
 }
@@ -176,7 +178,7 @@ fn text(texts: &StringViewArray, row: usize) -> &[u8] {
     if texts.is_null(row) { NULL } else { texts.value(row).as_bytes() }
 }
 
-/// Encoded keys with associated values.
+/// Encoded keys and their associated values.
 pub(super) struct ByteTable<N> {
     table: HashTable<TableEntry<N>>,
     /// Each key, preceded by its length.
@@ -200,13 +202,13 @@ impl<N: Copy> ByteTable<N> {
         self.table.allocation_size() + self.bytes.capacity()
     }
 
-    /// All keys, in the order in which they were added.
+    /// All keys, in the order they were added.
     pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
         keys_in(&self.bytes, 0, self.bytes.len())
     }
 
-    /// Maximum memory in use while `keys` keys of `bytes` bytes in total
-    /// ([`EncodedRows::bytes_of`]) are added. `usize::MAX` if positions would overflow.
+    /// Maximum memory in use while adding `keys` keys that total `bytes` bytes
+    /// ([`EncodedRows::bytes_of`]). `usize::MAX` if positions would overflow.
     pub(super) fn size_with(&self, keys: usize, bytes: usize) -> usize {
         let grown = |len: usize, capacity: usize| {
             if len > capacity { len.max(2 * capacity) } else { 0 }
@@ -219,8 +221,8 @@ impl<N: Copy> ByteTable<N> {
         self.size() + table + grown(bytes, self.bytes.capacity())
     }
 
-    /// Adds the keys of rows, which occupy `bytes_of_rows` bytes; equal keys are added once. Passes
-    /// each row and the value associated with its key to `tell`.
+    /// Adds the rows' keys, which occupy `bytes_of_rows` bytes; equal keys are added once. Passes
+    /// each row, with the value associated with its key, to `tell`.
     pub(super) fn add(
         &mut self,
         keys: &EncodedRows,
@@ -250,7 +252,7 @@ impl<N: Copy> ByteTable<N> {
     }
 
     /// Returns the values associated with the rows' keys; `None` for unknown keys. Each step
-    /// processes all rows before the next step, so that cache misses overlap.
+    /// processes all rows before the next step begins, so cache misses overlap.
     pub(super) fn find(&self, keys: &EncodedRows, rows: &[u32]) -> Vec<Option<N>> {
         let entry = |&row: &u32| {
             let hash = keys.hash(row);
@@ -285,19 +287,19 @@ fn key(bytes: &[u8], position: u32) -> &[u8] {
     &rest[..length]
 }
 
-/// Expands a partial hash, because the table uses the first and the last bits of a hash.
+/// Expands a partial hash, because the table uses the first and last bits of a hash.
 fn spread(bits: u32) -> u64 {
     u64::from(bits).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Assigns IDs to keys in the order of first appearance.
+/// Assigns IDs to keys in order of first appearance.
 pub(crate) struct ByteNumbers {
     encoder: Encoder,
     table: ByteTable<u32>,
 }
 
 impl ByteNumbers {
-    /// Creates an empty table for columns of these types.
+    /// Creates an empty table for columns with these types.
     pub(crate) fn new(types: Vec<DataType>) -> Result<Self> {
         let encoder = Encoder::new(types, DefaultHashBuilder::default())?;
         Ok(Self { encoder, table: ByteTable::default() })
@@ -313,7 +315,7 @@ impl ByteNumbers {
         self.table.size()
     }
 
-    /// Returns the key IDs of the rows, or [`ABSENT`] for rows without a key. New keys are added.
+    /// Returns the rows' key IDs, or [`ABSENT`] for rows without a key. New keys are added.
     pub(crate) fn add(
         &mut self,
         keys: &[ArrayRef],
@@ -346,7 +348,7 @@ impl ByteNumbers {
         Ok(numbers)
     }
 
-    /// Returns the key IDs of the rows, or [`ABSENT`] for unknown keys.
+    /// Returns the rows' key IDs, or [`ABSENT`] for unknown keys.
     pub(crate) fn find(&self, keys: &[ArrayRef]) -> Result<Vec<u32>> {
         if let (Form::Text, [texts]) = (&self.encoder.form, keys)
             && self.size() <= CACHED_BYTES

@@ -1,4 +1,4 @@
-//! Keys of any column types, encoded as bytes and stored once each. Several tasks may add keys
+//! Keys with columns of any type, encoded as bytes and stored once each. Several tasks may add keys
 //! concurrently.
 
 use arrow_array::ArrayRef;
@@ -11,7 +11,7 @@ use parking_lot::{RwLock, RwLockWriteGuard};
 use super::bytes::{ByteTable, EncodedRows, Encoder};
 use super::memory::KeyMemory;
 
-/// Number of hash bits that select a partition, if several tasks add keys.
+/// Number of hash bits that select a partition when several tasks add keys.
 const PARTITION_BITS: u32 = 4;
 
 /// See the module documentation.
@@ -26,7 +26,7 @@ type Partition = ByteTable<()>;
 
 impl Encoded {
     /// Creates an empty set for these columns. If `is_parted` is true, the set is partitioned so
-    /// that tasks do not wait for each other.
+    /// that tasks do not have to wait for each other.
     pub(super) fn new(
         types: Vec<DataType>,
         is_parted: bool,
@@ -56,7 +56,7 @@ impl Encoded {
     }
 
     /// Adds the keys of all rows, or only of the rows set in `required`. Returns false if memory
-    /// runs out; some keys may have been added.
+    /// runs out, in which case some keys may have been added.
     pub(super) fn add(
         &self,
         keys: &EncodedRows,
@@ -95,7 +95,8 @@ impl Encoded {
         found.finish()
     }
 
-    /// Returns the rows that have a key, by partition; with `required`, only the rows set there.
+    /// Returns the rows that have a key, grouped by partition. With `required`, only the rows set
+    /// there are returned.
     fn by_partition(&self, keys: &EncodedRows, required: Option<&BooleanBuffer>) -> Vec<Vec<u32>> {
         let all = keys.hashes.len();
         let mut partitions: Vec<_> = self
@@ -120,8 +121,8 @@ impl Encoded {
         self.encoder.columns(&keys)
     }
 
-    /// Decodes all keys into columns, in batches of at most `max` keys and a limited number of
-    /// bytes.
+    /// Decodes all keys into columns in batches, each with at most `max` keys and a limited number
+    /// of bytes.
     pub(super) fn into_columns(self, max: usize) -> impl Iterator<Item = Result<Vec<ArrayRef>>> {
         self.encoder.into_columns(self.partitions.into_iter().map(RwLock::into_inner), max)
     }

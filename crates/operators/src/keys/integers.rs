@@ -1,4 +1,4 @@
-//! A set of integers: a hash table, or a bitmap over their range if the bitmap is smaller.
+//! A set of integers, stored as a hash table, or as a bitmap over their range if that is smaller.
 
 use arrow_array::{Array, Int64Array};
 use arrow_buffer::BooleanBuffer;
@@ -36,7 +36,7 @@ struct Bits {
     len: usize,
 }
 
-/// Reallocation needed before integers can be added.
+/// The reallocation needed before integers can be added.
 #[derive(Clone, Copy)]
 enum Change {
     None,
@@ -70,7 +70,7 @@ impl Integers {
         }
     }
 
-    /// Maximum memory while these values are added.
+    /// Maximum memory in use while these values are added.
     pub(super) fn size_with(&self, values: &Int64Array) -> usize {
         let change = self.change(joined(self.bounds, bounds(values)), values.len());
         self.size().saturating_add(change.bytes())
@@ -114,7 +114,7 @@ impl Integers {
         }
     }
 
-    /// Returns all values, null first.
+    /// Returns all values, with null first.
     pub(super) fn into_values(self) -> Box<dyn Iterator<Item = Option<i64>> + Send> {
         let null = self.has_null.then_some(None).into_iter();
         match self.values {
@@ -123,8 +123,8 @@ impl Integers {
         }
     }
 
-    /// Returns the reallocation needed to add `rows` values, given the bounds of all values
-    /// afterwards.
+    /// Returns the reallocation needed to add `rows` values, given the bounds of all values after
+    /// the addition.
     fn change(&self, bounds: Option<(i64, i64)>, rows: usize) -> Change {
         let Some((min, greatest)) = bounds else { return Change::None };
         let len = self.values.len().saturating_add(rows);
@@ -151,7 +151,7 @@ impl Values {
     }
 
     /// Returns a bitmap for integers between these bounds. If the current bitmap was too short at
-    /// its start or end, the new bitmap gets extra space there, so that it rarely grows.
+    /// its start or end, the new bitmap gets extra space there so that it rarely has to grow.
     fn bits(&self, min: i64, greatest: i64) -> Change {
         let (mut start, mut end) = (min, greatest);
         if let Self::Dense(bits) = self
@@ -191,7 +191,7 @@ impl Bits {
         self.last().is_some_and(|last| self.first <= min && greatest <= last)
     }
 
-    /// The last integer that the bitmap covers.
+    /// The last integer the bitmap covers.
     fn last(&self) -> Option<i64> {
         let bits = i64::try_from(self.words.len() * WORD_BITS).ok().filter(|&bits| bits > 0)?;
         Some(self.first.saturating_add(bits - 1))
@@ -220,8 +220,8 @@ impl Bits {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Returns the word index and the bit of a value. The index is out of bounds for a value that
-    /// precedes the bitmap's first integer.
+    /// Returns the word index and bit of a value. The index is out of bounds if the value precedes
+    /// the bitmap's first integer.
     fn bit_position(&self, value: i64) -> (usize, u64) {
         let bit = value.wrapping_sub(self.first) as u64;
         ((bit / WORD_BITS as u64) as usize, 1 << (bit % WORD_BITS as u64))
@@ -238,7 +238,7 @@ impl Bits {
     }
 }
 
-/// Returns the minimum and maximum non-null value.
+/// Returns the minimum and maximum non-null values.
 fn bounds(values: &Int64Array) -> Option<(i64, i64)> {
     let of = |all, value| joined(all, Some((value, value)));
     if values.null_count() == 0 {

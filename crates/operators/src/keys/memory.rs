@@ -5,12 +5,12 @@ use datafusion::execution::memory_pool::MemoryReservation;
 
 use crate::operator::Run;
 
-/// Receives the total bytes in use; fails if the work must stop.
+/// Receives the total number of bytes in use; fails if the work must stop.
 pub(crate) type MemoryCheck<'a> = &'a dyn Fn(usize) -> Result<()>;
 
 /// See the module documentation.
 pub(crate) trait KeyMemory {
-    /// Reserves memory; false if it is not available.
+    /// Reserves memory; returns false if it is not available.
     fn try_reserve(&self, bytes: usize) -> bool;
 
     /// Releases memory.

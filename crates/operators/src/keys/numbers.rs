@@ -1,4 +1,4 @@
-//! Assigns IDs to the keys of one or several columns in the order of first appearance.
+//! Assigns IDs to the keys of one or more columns in order of first appearance.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use super::values::{Form, comparable, integers};
 use super::{ABSENT, ROWS_AT_ONCE};
 use crate::error::engine_error;
 
-/// Maximum entries of a dense table. A larger table is allowed if it has at most `ENTRIES_PER_KEY`
-/// entries per key.
+/// Maximum number of entries in a dense table. A larger table is allowed if it has at most
+/// `ENTRIES_PER_KEY` entries per key.
 const SMALL_TABLE: usize = 1 << 16;
 const ENTRIES_PER_KEY: usize = 8;
 
-/// Key IDs for one or several columns.
+/// Key IDs for one or more columns.
 pub(crate) struct KeyIndex {
     columns: Vec<ColumnIndex>,
-    /// For each column after the first: its number of distinct values, and the IDs of the pairs
-    /// that it forms with the preceding columns.
+    /// For each column after the first: its number of distinct values, and the IDs of the pairs it
+    /// forms with the preceding columns.
     pairs: Vec<(usize, Integers)>,
     /// Number of distinct keys.
     len: usize,
@@ -48,7 +48,7 @@ enum Values {
 
 /// IDs of integers.
 enum Integers {
-    /// A table with one entry per integer, starting at the minimum, if the range is small.
+    /// A table with one entry per integer, starting at the minimum; used if the range is small.
     Dense {
         least: i64,
         numbers: Vec<u32>,
@@ -56,23 +56,23 @@ enum Integers {
     Hashed(HashMap<i64, u32>),
 }
 
-/// IDs of the strings in each column's dictionary, cached across batches.
+/// IDs of each column's dictionary strings, cached across batches.
 #[derive(Default)]
 pub(crate) struct KnownTexts(Vec<Option<Dictionary>>);
 
 /// A dictionary seen in earlier rows.
 struct Dictionary {
     texts: ArrayRef,
-    /// Number of rows that have used the dictionary. A lookup table pays off once this count
+    /// Number of rows that have used the dictionary so far. A lookup table pays off once this count
     /// reaches the number of strings.
     rows: usize,
     numbers: Vec<u32>,
 }
 
 impl KeyIndex {
-    /// Assigns IDs to the keys of rows that occupy `base` bytes, and returns each row's ID as well.
-    /// `nulls` specifies whether null equals null. `None` if there is not enough memory for the
-    /// IDs.
+    /// Assigns IDs to the keys of rows that occupy `base` bytes, and also returns each row's ID.
+    /// `nulls` specifies whether null equals null. Returns `None` if there is not enough memory for
+    /// the IDs.
     pub(crate) fn of(
         keys: &[ArrayRef],
         nulls: bool,
@@ -187,8 +187,8 @@ impl ColumnIndex {
         })
     }
 
-    /// Once as many rows have used a dictionary as it has strings, looks up each of its strings
-    /// once. Before that, looks up only the strings of the rows.
+    /// Once a dictionary has been used by as many rows as it has strings, looks up each of its
+    /// strings once. Until then, looks up only the strings in the rows.
     fn find_symbols(
         &self,
         codes: &Int32Array,
@@ -261,7 +261,7 @@ impl Integers {
         Ok(Numbered { index: index.without_gaps(len, hold)?, null, len, numbers })
     }
 
-    /// Creates an empty index, with a dense table if these values are close together.
+    /// Creates an empty index, which is a dense table if these values are close together.
     fn for_values(
         values: impl ExactSizeIterator<Item = Option<i64>>,
         hold: MemoryCheck<'_>,
@@ -289,7 +289,8 @@ impl Integers {
         Ok(())
     }
 
-    /// Converts the index of `len` keys: a dense table becomes a hash table if it has too few keys.
+    /// Converts the index of `len` keys, replacing a dense table with a hash table if it has too
+    /// few keys.
     fn without_gaps(self, len: usize, hold: MemoryCheck<'_>) -> Result<Self> {
         match self {
             Self::Dense { least: min, numbers } if !is_worth(numbers.len(), len) => {
@@ -331,10 +332,11 @@ fn is_worth(entries: usize, keys: usize) -> bool {
     entries <= SMALL_TABLE.max(keys.saturating_mul(ENTRIES_PER_KEY))
 }
 
-/// Value that no pair has.
+/// A value that no pair has.
 const NO_PAIR: i64 = -1;
 
-/// Combines two IDs into one number; the second ID is below `width`. `None` if an ID is absent.
+/// Combines two IDs into one number; the second ID must be below `width`. Returns `None` if an ID
+/// is absent.
 fn pair(first: u32, second: u32, width: usize) -> Option<i64> {
     let pair = u64::from(first) * width as u64 + u64::from(second);
     (first != ABSENT && second != ABSENT).then_some(pair as i64)

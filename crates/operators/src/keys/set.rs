@@ -1,4 +1,4 @@
-//! Sets of keys.
+//! Key sets.
 
 use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
@@ -14,10 +14,11 @@ use super::integers::Integers;
 use super::memory::KeyMemory;
 use super::values::{comparable, integers, is_integer, of_type};
 
-/// Number of keys per batch when a set is converted back to columns. Memory is short at that point.
+/// Number of keys per batch when a set is converted back to columns, at which point memory is
+/// scarce.
 const BATCH_ROWS: usize = 2_048;
 
-/// Maximum number of keys in a set that counts as small.
+/// Maximum number of keys at which a set counts as small.
 const FEW_KEYS: usize = 1 << 16;
 
 /// See the module documentation.
@@ -40,7 +41,7 @@ pub(crate) enum BatchKeys {
 }
 
 impl KeySet {
-    /// Creates an empty set for these columns, to which `tasks` tasks will add keys. Sets with the
+    /// Creates an empty set for these columns, to which `tasks` tasks can add keys. Sets with the
     /// same hasher accept each other's batches.
     pub(crate) fn new(
         schema: SchemaRef,
@@ -101,7 +102,7 @@ impl KeySet {
     }
 
     /// Adds the keys of all rows, or only of the rows set in `required`. Returns false if memory
-    /// runs out; some keys may have been added.
+    /// runs out, in which case some keys may have been added.
     pub(crate) fn add(
         &self,
         batch: &BatchKeys,
@@ -138,8 +139,8 @@ impl KeySet {
         })
     }
 
-    /// Returns the key columns if there are few keys. Few keys are found faster by ID: symbols by
-    /// their codes, several columns by pairs.
+    /// Returns the key columns if there are only a few keys. These are found faster by ID: symbols
+    /// by their codes, and multi-column keys by pairs.
     pub(crate) fn few(&self) -> Result<Option<Vec<ArrayRef>>> {
         match &self.keys {
             Keys::Encoded(encoded) if self.len() <= FEW_KEYS => encoded.columns().map(Some),
@@ -206,8 +207,8 @@ mod tests {
     const SHAPES: [&[DataType]; 3] =
         [&[DataType::Int64], &[DataType::Utf8View], &[DataType::Int64, DataType::Utf8View]];
 
-    /// Returns the key columns, with the integers themselves or as strings. In keys of two columns,
-    /// several integers share one string.
+    /// Returns the key columns, with the integers either as they are or as strings. In two-column
+    /// keys, several integers share one string.
     fn columns(values: &[Option<i64>], shape: &[DataType]) -> Vec<ArrayRef> {
         let column = |data_type: &DataType| -> ArrayRef {
             if *data_type == DataType::Int64 {
@@ -220,7 +221,7 @@ mod tests {
         shape.iter().map(column).collect()
     }
 
-    /// Bytes reserved and not released.
+    /// Bytes reserved but not yet released.
     #[derive(Default)]
     struct ReservedBytes(AtomicUsize);
 
@@ -259,7 +260,7 @@ mod tests {
                 assert_eq!(memory.0.load(Ordering::Relaxed), set.size());
                 let own = added.iter().zip(&required).filter(|(_, required)| all || **required);
                 expected.extend(own.map(|(value, _)| *value).filter(is_key));
-                // Some added values, and some that may not have been added.
+                // Some values that were added, and some that may not have been.
                 let mut probed = values(&mut rng, 50);
                 probed.extend(&added);
                 let batch = set.prepare(&columns(&probed, shape)).unwrap();

@@ -1,12 +1,12 @@
-//! Memory of a hash table.
+//! Hash table memory.
 
 /// Number of buckets that the CPU probes together. A table has this many additional control bytes.
 const GROUP: usize = if cfg!(target_feature = "sse2") { 16 } else { 8 };
-/// Number of buckets of the smallest non-empty table.
+/// Number of buckets in the smallest non-empty table.
 const MIN_BUCKETS: usize = 4;
 
-/// Bytes of a hash table with capacity for this many entries of this size. A table is at most seven
-/// eighths full.
+/// Returns the size in bytes of a hash table with capacity for this many entries of this size. A
+/// table is at most seven eighths full.
 pub(super) fn table_bytes(capacity: usize, entry: usize) -> usize {
     if capacity == 0 {
         return 0;
@@ -31,7 +31,7 @@ mod tests {
         for capacity in (0..3_000).chain([1 << 20, 7 << 17, (7 << 17) + 1]) {
             let set = HashSet::<i64>::with_capacity(capacity);
             assert_eq!(set.allocation_size(), table_bytes(capacity, size_of::<i64>()));
-            // A table's capacity is the requested one or greater.
+            // A table's capacity is at least the requested capacity.
             assert_eq!(set.allocation_size(), table_bytes(set.capacity(), size_of::<i64>()));
             let table = HashTable::<(u32, u64, u64)>::with_capacity(capacity);
             let counted = table_bytes(capacity, size_of::<(u32, u64, u64)>());

@@ -1,4 +1,4 @@
-//! Comparison forms of key types.
+//! The forms in which key types are compared.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::common::{Result, internal_datafusion_err};
 use tidemark_types::key::key_values;
 
-/// Comparison form of a key type.
+/// The form in which a key type is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
@@ -52,12 +52,12 @@ pub(super) fn is_integer(data_type: &DataType) -> bool {
     Form::of(data_type) == Form::Integer
 }
 
-/// Returns the type in which values of a type are compared. Strings of any kind become views.
+/// Returns the type used to compare values of a type. Strings of any kind become views.
 pub(crate) fn compared_as(data_type: &DataType) -> DataType {
     if Form::of(data_type) == Form::Text { DataType::Utf8View } else { data_type.clone() }
 }
 
-/// Converts values to the type in which they are compared, and normalizes numbers.
+/// Converts values to the type used for comparison, and normalizes numbers.
 pub(crate) fn comparable(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(key_values(&cast(values, &compared_as(values.data_type()))?))
 }
@@ -65,7 +65,7 @@ pub(crate) fn comparable(values: &ArrayRef) -> Result<ArrayRef> {
 /// Converts numbers or times to integers.
 pub(super) fn integers(values: &ArrayRef) -> Result<Int64Array> {
     let values = match values.data_type() {
-        // Converts times and dates via the integer type that stores them.
+        // Converts times and dates through the integer type that stores them.
         DataType::Date32 => cast(&cast(values, &DataType::Int32)?, &DataType::Int64)?,
         DataType::Timestamp(
             TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond | TimeUnit::Nanosecond,

@@ -1,5 +1,5 @@
-//! Execution of a LIMIT counted from the end. A table is read backwards from its last row. For
-//! other inputs, only rows that may still be among the last rows are kept in memory.
+//! Execution of a LIMIT counted from the end. A table is read backward from its last row. For other
+//! inputs, only rows that may still be among the last rows are kept in memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl LastRows {
     }
 }
 
-/// Batches in memory, in order, and their number of rows.
+/// In-memory batches, in order, with their total number of rows.
 struct Buffer {
     batches: VecDeque<(RecordBatch, usize)>,
     rows: usize,
@@ -84,7 +84,7 @@ impl Buffer {
         Ok(bytes)
     }
 
-    /// Removes the first batch if at least `left` rows remain.
+    /// Removes the first batch if at least `left` rows remain afterwards.
     fn pop(&mut self, left: usize) -> Option<RecordBatch> {
         let rows = self.batches.front()?.0.num_rows();
         if self.rows - rows < left {
@@ -96,7 +96,7 @@ impl Buffer {
         Some(batch)
     }
 
-    /// Returns the last `keep` rows, except for the last `cut` of these.
+    /// Returns the last `keep` rows, excluding the last `cut` of these.
     fn last(mut self, keep: usize, cut: usize) -> impl Iterator<Item = Result<RecordBatch>> {
         while self.pop(keep).is_some() {}
         let mut from = self.rows.saturating_sub(keep);
@@ -112,7 +112,7 @@ impl Buffer {
     }
 }
 
-/// Reads a filtered scan backwards from the last row.
+/// Reads a filtered scan backward from the last row.
 async fn of_filtered(run: &Run, rows: LastRows) -> Result<Buffer> {
     let mut buffer = Buffer::new(run.memory());
     let Some((scan, keep)) = rows.scan(&run.inputs) else { return Ok(buffer) };
@@ -133,7 +133,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// Returns the next batch that is certainly part of the result; `None` at the end of the input.
+    /// Returns the next batch that is certain to be part of the result; `None` at the end of the
+    /// input.
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             match self.rows.keep {
@@ -161,7 +162,7 @@ fn of_stream(reading: Reading) -> impl Stream<Item = Result<RecordBatch>> {
 
 type NextBatches = (Vec<Result<RecordBatch>>, Option<Reading>);
 
-/// Returns batches that are certainly part of the result, and the remaining input.
+/// Returns batches that are certain to be part of the result, and the remaining input.
 async fn next_batches(reading: Option<Reading>) -> Result<Option<NextBatches>> {
     let Some(mut reading) = reading else { return Ok(None) };
     if let Some(batch) = reading.next().await? {

@@ -27,7 +27,7 @@ impl fmt::Display for LastRows {
     }
 }
 
-/// Selects a range of rows, of which at least one end is counted from the last row.
+/// Selects a range of rows with at least one end counted from the last row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct LastRowsNode {
     input: LogicalPlan,

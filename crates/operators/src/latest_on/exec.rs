@@ -1,4 +1,4 @@
-//! Execution of LATEST ON: reads backwards from the newest row until every key has been found.
+//! Execution of LATEST ON. Reads backward from the newest row until every key has been found.
 
 use std::fmt;
 use std::iter::once;
@@ -162,7 +162,7 @@ impl Operator for LatestOnPlan {
     }
 }
 
-/// Plans LATEST ON. `schema` has the column names that the expressions use.
+/// Plans LATEST ON. `schema` has the column names used by the expressions.
 pub fn plan_latest_on(
     node: &LatestOnNode,
     schema: &DFSchema,

@@ -15,7 +15,7 @@ pub struct LatestOnNode {
 }
 
 impl LatestOnNode {
-    /// Creates a node over `input`, which is ordered by `timestamp`.
+    /// Creates a node over `input`, which must be ordered by `timestamp`.
     pub fn try_new(input: LogicalPlan, timestamp: Expr, keys: Vec<Expr>) -> Result<Self> {
         if keys.is_empty() {
             return plan_err!("LATEST ON needs at least one key");
@@ -76,8 +76,8 @@ impl UserDefinedLogicalNodeCore for LatestOnNode {
         Self::try_new(input, exprs.remove(0), keys)
     }
 
-    // Requests the same columns as its output, because the output schema is the input's schema. If
-    // the optimizer narrows the input, the output is narrowed too.
+    // Requests the same columns as in its output, because the output schema is the input's schema.
+    // If the optimizer narrows the input, the output is narrowed as well.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![output_columns.to_vec()])
     }

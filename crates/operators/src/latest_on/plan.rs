@@ -5,10 +5,10 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion::physical_expr::PhysicalExpr;
 
-/// Representation of the keys.
+/// How the keys are represented.
 #[derive(Debug, Clone)]
 pub(crate) enum KeyKind {
-    /// One symbol column of a table with this many symbols.
+    /// A single symbol column of a table, with this many symbols.
     Symbol { symbols: usize },
     /// Key values of these types.
     Hashed(Vec<DataType>),
@@ -19,6 +19,6 @@ pub(crate) struct LatestOnPlan {
     pub(crate) timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) kind: KeyKind,
-    /// Whether the input was reversed and returns its newest row first.
+    /// Whether the input has been reversed and returns its newest row first.
     pub(crate) newest_first: bool,
 }

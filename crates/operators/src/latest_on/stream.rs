@@ -18,7 +18,7 @@ use crate::scan::symbol_test::PassingKeys;
 /// Code of the null key.
 const NULL: i32 = -1;
 
-/// Maximum bytes of a cell, without its variable-length data.
+/// Maximum size of a cell in bytes, excluding its variable-length data.
 const CELL_BYTES: usize = 16;
 
 /// Keys found so far, and the rows picked for them.
@@ -31,7 +31,7 @@ pub(crate) struct Picker {
 }
 
 enum Keys {
-    /// Symbol codes whose rows are still missing; [`NULL`] for null.
+    /// Symbol codes that have no row yet; [`NULL`] represents null.
     Few(Vec<i32>),
     Symbol {
         seen: Vec<bool>,
@@ -46,7 +46,7 @@ enum Keys {
 
 impl Picker {
     /// Creates a picker. `passing` contains the symbol keys that can occur, if known. `holds_null`
-    /// specifies whether the symbol column has nulls.
+    /// specifies whether the symbol column contains nulls.
     pub(crate) fn new(
         plan: &Arc<LatestOnPlan>,
         passing: Option<PassingKeys>,
@@ -66,7 +66,7 @@ impl Picker {
         Ok(Self { plan: Arc::clone(plan), keys, picked: vec![], picked_bytes: 0 })
     }
 
-    /// Symbol keys whose rows are still missing, if they are few and do not include null.
+    /// Symbol keys that have no row yet, if there are only a few and they do not include null.
     pub(crate) fn few_keys(&self) -> Option<&[i32]> {
         match &self.keys {
             Keys::Few(required) if !required.contains(&NULL) => Some(required),
@@ -74,7 +74,7 @@ impl Picker {
         }
     }
 
-    /// Whether a row has been found for every key, so that older rows are irrelevant.
+    /// Whether a row has been found for every key, which makes older rows irrelevant.
     pub(crate) fn is_complete(&self) -> bool {
         match &self.keys {
             Keys::Few(required) => required.is_empty(),

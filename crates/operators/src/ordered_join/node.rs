@@ -1,4 +1,4 @@
-//! A join in the order of its right side, as a logical node.
+//! A join that preserves the order of its right side, as a logical node.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,16 +9,16 @@ use datafusion::logical_expr::{
     Expr, Extension, InvariantLevel, LogicalPlan, UserDefinedLogicalNodeCore,
 };
 
-/// Returns every row of a join's right side with its matches on the left, in the order of the right
-/// side. A plain join guarantees no order: its sides may be swapped, and its rows may be
-/// partitioned across workers by key.
+/// Returns every row of a join's right side, with its matches on the left, in the order of the
+/// right side. A plain join does not guarantee any order: its sides may be swapped, and its rows
+/// may be partitioned across workers by key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct OrderedJoinNode {
     join: LogicalPlan,
 }
 
 impl OrderedJoinNode {
-    /// Creates a right join in the order of its right side.
+    /// Creates a right join that preserves the order of its right side.
     pub fn plan(join: LogicalPlan) -> Result<LogicalPlan> {
         if !matches!(&join, LogicalPlan::Join(join) if join.join_type == JoinType::Right) {
             return plan_err!("only a right join can preserve the order");
@@ -26,7 +26,7 @@ impl OrderedJoinNode {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(Self { join }) }))
     }
 
-    /// The join, without the requirement of an order.
+    /// The join, without the ordering requirement.
     pub fn join(&self) -> &LogicalPlan {
         &self.join
     }
@@ -61,8 +61,8 @@ impl UserDefinedLogicalNodeCore for OrderedJoinNode {
         write!(f, "OrderedJoin")
     }
 
-    // A rule may replace the join, for example with a projection over it; the node is then still
-    // valid.
+    // A rule may replace the join, for example with a projection over it. The node is still valid
+    // in that case.
     fn with_exprs_and_inputs(&self, _: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         let [join] = <[LogicalPlan; 1]>::try_from(inputs).map_err(|inputs| {
             plan_datafusion_err!("an ordered join requires one input, found {}", inputs.len())

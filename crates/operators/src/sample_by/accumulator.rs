@@ -1,4 +1,4 @@
-//! Aggregates with Tidemark's own kernels: one state per group, updated batch by batch.
+//! Aggregates that use Tidemark's own kernels: one state per group, updated batch by batch.
 //!
 //! Most columns have no nulls. States therefore assume that every row of a group counts until the
 //! first null occurs, and maintain separate counts only from then on.
@@ -17,7 +17,7 @@ use tidemark_kernels::{self as kernels, Native, Validity};
 
 use arrow_schema::DataType;
 
-/// Group of each row of a batch.
+/// The group of each row in a batch.
 #[derive(Debug)]
 pub(crate) enum RowGroups {
     /// Runs of consecutive rows in the same group, for aggregates without keys.
@@ -26,19 +26,19 @@ pub(crate) enum RowGroups {
     Scattered(Vec<u32>),
 }
 
-/// Groups of one batch, and the row counts before it.
+/// A batch's groups, and the row counts before it.
 #[derive(Debug)]
 pub(crate) struct BatchGroups<'a> {
     pub(crate) rows: RowGroups,
-    /// First row of each group that this batch added, in group order.
+    /// First row of each group added by this batch, in group order.
     pub(crate) new_rows: Vec<u32>,
     /// Number of rows per group before this batch.
     pub(crate) counts: &'a [i64],
-    /// Number of groups, including this batch's.
+    /// Number of groups, including those added by this batch.
     pub(crate) total: usize,
 }
 
-/// States of one aggregate for all groups.
+/// An aggregate's states for all groups.
 pub(crate) trait Accumulate: Send {
     /// Adds a batch's rows.
     fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()>;
@@ -50,7 +50,7 @@ pub(crate) trait Accumulate: Send {
     fn finish(self: Box<Self>, counts: &[i64]) -> Result<ArrayRef>;
     /// Memory used, in bytes.
     fn size(&self) -> usize;
-    /// Copies the states of some groups, in the given order; `None` if they cannot be copied.
+    /// Copies the states of some groups in the given order; `None` if they cannot be copied.
     fn copy(&self, _groups: &[u32]) -> Option<Box<dyn Accumulate>> {
         None
     }
@@ -58,9 +58,9 @@ pub(crate) trait Accumulate: Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// Mapping of later states to earlier states.
+/// Maps later states to earlier states.
 pub(crate) struct Merging<'a> {
-    /// The earlier group that corresponds to each later group.
+    /// The earlier group corresponding to each later group.
     pub(crate) mapping: &'a [u32],
     /// Number of rows per earlier group, before the merge.
     pub(crate) counts: &'a [i64],
@@ -103,7 +103,7 @@ pub(super) fn valid_runs(
     }
 }
 
-/// Number of non-null values per group. Without separate counts, every row has a value.
+/// Number of non-null values per group. If there are no separate counts, every row has a value.
 #[derive(Debug, Default)]
 struct NonNull {
     own: Option<Vec<i64>>,
@@ -148,7 +148,7 @@ impl NonNull {
     }
 }
 
-/// Returns the values of some groups; the default for groups without a value.
+/// Returns the values of some groups; groups without a value get the default.
 pub(crate) fn values_of<T: Copy + Default>(values: &[T], groups: &[u32]) -> Vec<T> {
     let value = |group: &u32| values.get(*group as usize).copied().unwrap_or_default();
     groups.iter().map(value).collect()
@@ -169,7 +169,7 @@ fn count(counts: &mut [i64], nulls: Option<&NullBuffer>, groups: &BatchGroups<'_
     }
 }
 
-/// Adds one batch to the row counts per group.
+/// Adds one batch to the per-group row counts.
 pub(crate) fn count_rows(counts: &mut Vec<i64>, rows: &RowGroups, total: usize) {
     counts.resize(total, 0);
     match rows {
@@ -196,7 +196,7 @@ impl Count {
 
 impl Accumulate for Count {
     fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()> {
-        // Only dictionary keys are checked for nulls, because stored symbols are canonical.
+        // Only dictionary keys are checked for nulls, since stored symbols are canonical.
         let nulls = values.first().and_then(|array| nulls_of(array));
         self.non_null.update(nulls, groups);
         Ok(())
@@ -226,7 +226,7 @@ impl Accumulate for Count {
     }
 }
 
-/// Running sum: wrapping integers, or doubles.
+/// A running sum of integers, which wraps, or of doubles.
 pub(crate) trait SumKind: Copy + Default + Send + 'static {
     fn slice<T: Native>(values: &[T]) -> Self;
     fn scatter<T: Native>(values: &[T], groups: &[u32], sums: &mut [Self]);
@@ -250,7 +250,7 @@ impl SumKind for i64 {
     }
 
     fn array(sums: Vec<Self>, nulls: NullBuffer) -> ArrayRef {
-        // A sum equal to the smallest integer is null, because that integer represents null in SQL.
+        // A sum equal to the smallest integer is null because that integer represents null in SQL.
         let valid = sums.iter().zip(&nulls).map(|(&sum, valid)| valid && sum != Self::MIN);
         let nulls = valid.collect::<NullBuffer>();
         Arc::new(PrimitiveArray::<Int64Type>::new(sums.into(), Some(nulls)))
@@ -417,7 +417,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Extreme<P> {
         }
     }
 
-    /// Updates a group that may have no value yet; its count is then 0.
+    /// Updates a group that may not have a value yet, in which case its count is 0.
     fn update_one(&mut self, value: P::Native, group: usize, counts: &mut [i64]) {
         if counts[group] == 0 || self.better(value, self.best[group]) {
             self.best[group] = value;

@@ -12,13 +12,13 @@ use tidemark_kernels::Validity;
 
 use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups};
 
-/// Keys found per group. All batches have the same dictionary.
+/// Keys found in each group. All batches have the same dictionary.
 #[derive(Debug)]
 pub(crate) struct DistinctSymbols {
     found: Vec<Vec<u64>>,
     /// Number of keys in the dictionary.
     symbols: usize,
-    /// Without GROUP BY keys: whether the only group already contains every symbol key.
+    /// Without GROUP BY keys, whether the only group already contains every symbol key.
     complete: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `first`, `last` and their `_not_null` forms, for numbers and symbols.
+//! `first`, `last` and their `_not_null` variants, for numbers and symbols.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use arrow_schema::DataType;
 /// Which row of a group to return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EdgeKind {
-    /// Whether to return the last row instead of the first.
+    /// Whether to return the last row rather than the first.
     pub(crate) last: bool,
-    /// Whether to ignore rows with null.
+    /// Whether to ignore null rows.
     pub(crate) not_null: bool,
 }
 
-/// The first or last value of each group. Batches and partials arrive in time order.
+/// The first or last value in each group. Batches and partial results arrive in time order.
 #[derive(Debug)]
 pub(crate) struct Edge<P: ArrowPrimitiveType> {
     kind: EdgeKind,
@@ -57,8 +57,8 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
         if let Some(dictionary) = keys {
             let texts = dictionary.values();
             let known = self.dictionary.get_or_insert_with(|| Arc::clone(texts));
-            // A snapshot has one dictionary per column; other inputs are not planned with this
-            // kernel.
+            // A snapshot has one dictionary per column; this kernel is not planned for other
+            // inputs.
             if !Arc::ptr_eq(known, texts) && known.to_data() != texts.to_data() {
                 return internal_err!("a symbol column with two dictionaries");
             }
@@ -183,7 +183,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Accumulate for Edge<P> {
         self.values.capacity() * size_of::<P::Native>() + self.valid.capacity()
     }
 
-    /// States of symbols are not copied: the dictionary may differ in the next execution.
+    /// Symbol states are not copied because the dictionary may differ in the next execution.
     fn copy(&self, groups: &[u32]) -> Option<Box<dyn Accumulate>> {
         let is_symbol = matches!(self.output, DataType::Dictionary(..));
         let copy = || -> Box<dyn Accumulate> {

@@ -53,7 +53,7 @@ async fn aggregate(
     Ok(partial)
 }
 
-/// Aggregates one partition, with separate results for the rows before `mark` and for the other
+/// Aggregates one partition, with separate results for the rows before `mark` and for all other
 /// rows.
 async fn aggregate_parted(
     plan: Arc<SampleByPlan>,
@@ -72,7 +72,7 @@ async fn aggregate_parted(
     Ok((before, after))
 }
 
-/// Resumes aggregation from the cached groups, and stores the groups of rows before the mark.
+/// Resumes aggregation from the cached groups and stores the groups of rows before the mark.
 async fn aggregate_on(
     run: Run,
     plan: Arc<SampleByPlan>,
@@ -106,7 +106,7 @@ async fn aggregate_on(
     combined.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
 }
 
-/// Merges a later partial result into the earlier results.
+/// Merges a later partial result into the earlier ones.
 fn add(combined: &mut Option<Partial>, later: Partial) -> Result<()> {
     match combined {
         None => *combined = Some(later),
@@ -185,7 +185,7 @@ impl Operator for SampleByPlan {
         timestamp.chain(&self.keys).chain(arguments).collect()
     }
 
-    /// Partial results are merged in partition order, so partitions must follow each other in time.
+    /// Partial results are merged in partition order, so partitions must be consecutive in time.
     fn distribution(&self, inputs: &[Input]) -> Vec<Distribution> {
         vec![if self.bucket.is_none() || follows_scan_order(&inputs[0]) {
             Distribution::UnspecifiedDistribution
@@ -201,7 +201,7 @@ impl Operator for SampleByPlan {
         }
     }
 
-    /// Symbol keys have the dictionary of the input.
+    /// Symbol keys use the input's dictionary.
     fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
         let KeyPlan::Slots(digits) = &self.key_plan else { return None };
         let position = column.checked_sub(usize::from(self.bucket.is_some()))?;
@@ -234,7 +234,7 @@ impl Operator for SampleByPlan {
     }
 }
 
-/// Plans SAMPLE BY. `schema` has the column names that the expressions use.
+/// Plans SAMPLE BY. `schema` has the column names used by the expressions.
 pub fn plan_sample_by(
     node: &SampleByNode,
     schema: &DFSchema,
@@ -247,8 +247,8 @@ pub fn plan_sample_by(
         input = in_time_order(input, &timestamp)?;
         let first_row_decides = bucket.spec.alignment == Alignment::FirstObservation;
         if first_row_decides && input.output_partitioning().partition_count() > 1 {
-            // Concatenates the partitions: several workers would not know the first row before they
-            // compute buckets.
+            // Concatenates the partitions, because separate workers would not know the first row
+            // before they compute buckets.
             input = TimeConcat::plan(input);
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
@@ -279,7 +279,7 @@ pub fn plan_sample_by(
 }
 
 impl SampleByPlan {
-    /// Returns the plan, updated for the symbols of its input.
+    /// Returns the plan, updated for its input's symbols.
     pub(super) fn planned(&self, input: &Input) -> Result<Self> {
         let mut plan = self.clone();
         let key_plan = key_plan(input, &plan.keys)?;
@@ -293,7 +293,7 @@ impl SampleByPlan {
     }
 }
 
-/// Returns the number of possible keys if every key is a symbol of a table.
+/// Returns the number of possible keys, if every key is a table symbol.
 pub(super) fn possible_keys(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],
@@ -305,7 +305,7 @@ pub(super) fn possible_keys(
 }
 
 /// Computes `count()`, and `min` and `max` of the designated timestamp, for a whole scan without
-/// reading any row.
+/// reading any rows.
 fn from_statistics(
     plan: &SampleByPlan,
     input: &Arc<dyn ExecutionPlan>,

@@ -1,5 +1,5 @@
-//! Chooses the state of an aggregate: a Tidemark kernel if one supports the aggregate's name and
-//! types, otherwise `DataFusion`'s group accumulator.
+//! Chooses an aggregate's state: a Tidemark kernel if one supports the aggregate's name and types,
+//! otherwise `DataFusion`'s group accumulator.
 
 use std::any::Any;
 
@@ -21,7 +21,7 @@ use super::distinct::DistinctSymbols;
 use super::edge::{Edge, EdgeKind};
 use super::moments::{Spread, SpreadKind};
 
-/// Calls a generic constructor with the Arrow type behind a data type.
+/// Calls a generic constructor with the Arrow type of a data type.
 macro_rules! by_type {
     ($data_type:expr, [$($pattern:pat => $arrow:ty),* $(,)?], |$P:ident| $build:expr) => {
         match $data_type {
@@ -52,7 +52,7 @@ macro_rules! number_types {
     };
 }
 
-/// Maximum number of symbols for which each group may have a bitmap.
+/// Maximum number of symbols at which each group may have a bitmap.
 pub(crate) const MAX_DENSE_SYMBOLS: usize = 1024;
 
 /// Creates a new state for this aggregate. `filtered` specifies whether it has a FILTER clause.
@@ -87,7 +87,7 @@ pub(crate) fn state_of(
     Ok(Box::new(Fallback { states, filtered, ids: vec![] }))
 }
 
-/// Whether a Tidemark kernel supports an aggregate without a FILTER. Kernel states have a fixed
+/// Whether a Tidemark kernel supports an aggregate without a FILTER. Kernel states are of a fixed
 /// size.
 pub(crate) fn is_kernel(aggregate: &AggregateFunctionExpr, argument: Option<&DataType>) -> bool {
     let is_plain = aggregate.order_bys().is_empty() && !aggregate.is_distinct();

@@ -1,5 +1,5 @@
-//! GROUP BY a floored designated timestamp. Groups are computed as buckets, as in SAMPLE BY,
-//! instead of being hashed.
+//! GROUP BY on a floored designated timestamp. Groups are computed as buckets, as in SAMPLE BY,
+//! rather than hashed.
 
 use std::sync::Arc;
 
@@ -21,19 +21,19 @@ use crate::plan_node::{Grouping, grouping};
 use crate::properties::ascending;
 use crate::symbols::origin;
 
-/// Maximum number of groups if there are further keys. Groups are held in memory and cannot be
+/// Maximum number of groups if there are additional keys. Groups stay in memory and cannot be
 /// spilled.
 const MAX_GROUPS: usize = 1 << 16;
-/// Approximate maximum bytes of the groups if there are no further keys; small compared with a
-/// query's memory.
+/// Approximate maximum size of the groups in bytes if there are no additional keys. It is small
+/// compared with a query's memory.
 const MAX_BYTES: usize = 96 << 20;
-/// Bytes of a bucket's start, and approximate bytes of an aggregate's state.
+/// Size of a bucket's start, and approximate size of an aggregate's state, in bytes.
 const START_BYTES: usize = size_of::<i64>();
 const STATE_BYTES: usize = 3 * size_of::<i64>();
 
 impl SampleByPlan {
-    /// Returns the replacement of the two steps of GROUP BY. One key must be the floor of the
-    /// timestamp by which the rows are ordered; the other keys must be symbols.
+    /// Returns the replacement for the two steps of GROUP BY. One key must be the floor of the
+    /// timestamp that orders the rows; the other keys must be symbols.
     pub fn try_replace(plan: &Input) -> Result<Option<Input>> {
         let Some(Grouping { mut keys, functions, filters, input }) = grouping(plan) else {
             return Ok(None);
@@ -106,7 +106,7 @@ fn arguments(
     }
 }
 
-/// Returns the buckets into which a key divides a scan's times, and their maximum number.
+/// Returns the buckets into which a key divides a scan's times, and the maximum number of buckets.
 fn floored(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Option<(BucketPlan, usize)> {
     let call = key.downcast_ref::<ScalarFunctionExpr>()?;
     let [step, timestamp] = call.args() else { return None };

@@ -23,7 +23,7 @@ use crate::state_memory::{StateMemory, StateReservation};
 pub(crate) struct GroupStates {
     /// Bucket of each group.
     pub(crate) labels: Vec<i64>,
-    /// Symbols of the groups, by key. They remain valid because dictionaries only grow.
+    /// The groups' symbols, by key. They remain valid because dictionaries only grow.
     pub(crate) keys: Vec<(Arc<SymbolDictionary>, Int32Array)>,
     pub(crate) counts: Vec<i64>,
     pub(crate) states: Vec<Box<dyn Accumulate>>,
@@ -52,13 +52,13 @@ impl GroupStates {
     }
 }
 
-/// Error for cached groups whose keys have changed; the refresh starts over.
+/// Returns the error for cached groups whose keys have changed; the refresh starts over.
 fn outdated() -> DataFusionError {
     engine_error(EngineError::new(ErrorCode::Replan, "the keys of the cached groups changed"))
 }
 
 struct State {
-    /// First timestamp that the cached groups do not cover; it is the start of its bucket.
+    /// First timestamp not covered by the cached groups, which is the start of its bucket.
     mark: i64,
     from: i64,
     groups: Option<GroupStates>,
@@ -92,14 +92,14 @@ impl GroupCache {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the next execution cache the groups of rows before `mark` whose buckets begin at
-    /// `from` or later.
+    /// Makes the next execution cache the groups of rows before `mark` whose buckets begin at or
+    /// after `from`.
     pub fn mark_at(&self, mark: i64, from: i64) {
         let mut state = self.lock();
         (state.mark, state.from, state.is_left) = (mark, from, false);
     }
 
-    /// Returns the first timestamp that the cached groups do not cover, if an execution has stored
+    /// Returns the first timestamp not covered by the cached groups, if an execution has stored
     /// them.
     #[must_use]
     pub fn marked(&self) -> Option<i64> {
@@ -123,7 +123,7 @@ impl GroupCache {
     }
 
     /// Stores the groups of buckets that are still open. They need `bytes` bytes and are copied
-    /// only if that memory is available.
+    /// only if that much memory is available.
     pub(crate) fn store(&self, bytes: usize, copy: impl FnOnce() -> Option<GroupStates>) {
         let mut state = self.lock();
         state.groups = None;

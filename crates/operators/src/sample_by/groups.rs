@@ -1,5 +1,5 @@
-//! Assigns indexes to the groups of a partial result. A group is a `(bucket, key)` pair, and the
-//! order is the order of first appearance.
+//! Assigns indexes to the groups of a partial result. A group is a `(bucket, key)` pair, and groups
+//! are numbered in order of first appearance.
 //!
 //! Symbols, and integers in a small range, index a slot table that is valid only for the current
 //! bucket. Other keys are hashed together with their bucket. A single numeric key without buckets
@@ -31,7 +31,7 @@ use super::slots::{Digit, NO_GROUP, SlotKeys};
 pub(crate) enum KeyPlan {
     /// No key.
     None,
-    /// Keys known to have few values. Each key is a digit of the slot index.
+    /// Keys known to have few values. Each key is one digit of the slot index.
     Slots(Vec<Digit>),
     /// A single numeric key of this type, without buckets.
     Number(DataType),
@@ -43,7 +43,7 @@ pub(crate) enum KeyPlan {
 
 /// The groups found so far.
 pub(crate) struct GroupIndex {
-    /// Timestamp of each bucket. Timestamps ascend, except where clocks were set back.
+    /// The timestamp of each bucket. Timestamps ascend, except where clocks were set back.
     labels: Vec<i64>,
     /// The latest bucket timestamp.
     greatest: i64,
@@ -88,7 +88,7 @@ impl GroupIndex {
         self.buckets.len()
     }
 
-    /// Timestamp of each group's bucket.
+    /// Returns the timestamp of each group's bucket.
     pub(crate) fn group_labels(&self) -> Vec<i64> {
         self.buckets.iter().map(|&bucket| self.labels[bucket as usize]).collect()
     }
@@ -103,7 +103,7 @@ impl GroupIndex {
         keys + self.labels.capacity() * 8 + self.buckets.capacity() * 4
     }
 
-    /// Adds a group if none exists, for an aggregate with an empty input.
+    /// Adds a group if there is none, for an aggregate with an empty input.
     pub(crate) fn ensure_one(&mut self) {
         if self.buckets.is_empty() {
             self.labels.push(0);
@@ -115,7 +115,7 @@ impl GroupIndex {
     fn bucket(&mut self, label: i64) -> u32 {
         let is_last = self.labels.last() == Some(&label);
         if !is_last && !self.labels.is_empty() && label <= self.greatest {
-            // An hour is repeated at the end of daylight saving time.
+            // At the end of daylight saving time, an hour is repeated.
             self.monotone = false;
             if let Some(index) = self.labels.iter().rposition(|&known| known == label) {
                 return index as u32;
@@ -128,7 +128,7 @@ impl GroupIndex {
         (self.labels.len() - 1) as u32
     }
 
-    /// Returns the group of each row of a batch, and the first row of each new group. The batch is
+    /// Returns the group of each row in a batch, and the first row of each new group. The batch is
     /// divided into runs of rows in the same bucket.
     pub(crate) fn assign(
         &mut self,
@@ -185,7 +185,7 @@ impl GroupIndex {
         Ok((RowGroups::Scattered(sink.groups), sink.new_rows))
     }
 
-    /// Switches to hashing, because a key has a value outside the known range.
+    /// Switches to hashing because a key has a value outside the known range.
     fn widen(&mut self) -> Result<()> {
         let Keys::Slots(slots) = &self.keys else { return Ok(()) };
         let (columns, labels) = (slots.columns()?, self.group_labels());
@@ -210,7 +210,7 @@ impl GroupIndex {
         Ok((RowGroups::Scattered(groups), new_rows))
     }
 
-    /// Assigns every numeric key to the only bucket.
+    /// Assigns all numeric keys to the only bucket.
     fn one_bucket(&mut self) {
         if let Keys::Number { numbers, .. } = &self.keys {
             self.labels.resize(1, 0);
@@ -241,7 +241,7 @@ impl GroupIndex {
         Ok((RowGroups::Scattered(groups), new_rows))
     }
 
-    /// Returns the groups of rows with these bucket labels and keys.
+    /// Returns the groups of the rows with these bucket labels and keys.
     fn intern(&mut self, labels: &[i64], keys: &[ArrayRef]) -> Result<Vec<u32>> {
         let Keys::Hashed(hashed) = &mut self.keys else {
             return internal_err!("the group keys are not hashed");
@@ -267,12 +267,12 @@ impl GroupIndex {
         Ok(groups)
     }
 
-    /// Merges the groups of a later partial result. For each later group, returns the corresponding
-    /// group of this index.
+    /// Merges the groups of a later partial result. Returns the group of this index that
+    /// corresponds to each later group.
     pub(crate) fn absorb(&mut self, mut later: Self) -> Result<Vec<u32>> {
         if later.buckets.is_empty() {
-            // A partial result without rows is not merged: DataFusion's group values fail if they
-            // have nothing to emit.
+            // A partial result without rows is not merged, because DataFusion's group values fail
+            // if there is nothing to emit.
             return Ok(vec![]);
         }
         let labels = later.group_labels();
@@ -336,7 +336,7 @@ impl GroupIndex {
         Ok(mapping)
     }
 
-    /// Returns the symbols of some groups, by key; `None` if a key is not a symbol.
+    /// Returns some groups' symbols, by key; `None` if a key is not a symbol.
     pub(crate) fn symbols_of(
         &self,
         groups: &[u32],
@@ -357,7 +357,7 @@ impl GroupIndex {
                 Ok(vec![of_words(numbers.keys(), numbers.null(), data_type)?])
             }
             Keys::Hashed(keys) if self.buckets.is_empty() => {
-                // DataFusion's group values fail if they have nothing to emit.
+                // DataFusion's group values fail if there is nothing to emit.
                 let fields = keys.schema.fields().iter().skip(usize::from(keys.has_bucket));
                 Ok(fields.map(|field| new_empty_array(field.data_type())).collect())
             }
@@ -391,7 +391,8 @@ pub(crate) fn is_number(data_type: &DataType) -> bool {
     is_integer || is_float || matches!(data_type, DataType::Timestamp(_, None))
 }
 
-/// Returns values as 64-bit words; equal values have equal words. Both zeros have the same word.
+/// Returns values as 64-bit words, such that equal values have equal words. Both zeros have the
+/// same word.
 fn words(values: &ArrayRef) -> Result<Vec<u64>> {
     if matches!(values.data_type(), DataType::Float32 | DataType::Float64) {
         let values = cast(values, &DataType::Float64)?;

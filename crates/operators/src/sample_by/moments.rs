@@ -1,4 +1,4 @@
-//! Variance and standard deviation, of a sample or of a population.
+//! Sample and population variance and standard deviation.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::accumulator::{
     Accumulate, BatchGroups, Merging, RowGroups, column, nulls_of, same, valid_runs, values_of,
 };
 
-/// Kind of the aggregate.
+/// The kind of aggregate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpreadKind {
-    /// Whether to return the standard deviation instead of the variance.
+    /// Whether to return the standard deviation rather than the variance.
     root: bool,
     /// Whether to divide by the number of values minus one.
     sample: bool,
@@ -41,7 +41,7 @@ impl SpreadKind {
     }
 }
 
-/// Spread of the values of each group around their mean.
+/// How far the values in each group deviate from their mean.
 #[derive(Debug)]
 pub(crate) struct Spread {
     kind: SpreadKind,

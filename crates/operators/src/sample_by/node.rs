@@ -10,21 +10,21 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 use super::group_cache::GroupCache;
 use crate::bucket::Bucket;
 
-/// Aggregates by time bucket and key. Without a bucket, the node is a GROUP BY; without a bucket
-/// and keys, it returns one row.
+/// Aggregates by time bucket and key. Without a bucket, the node is a GROUP BY; without a bucket or
+/// keys, it returns one row.
 ///
-/// Output: `[bucket timestamp?, keys…, aggregates…]`, sorted by bucket, then by first appearance of
-/// the keys.
+/// The output is `[bucket timestamp?, keys…, aggregates…]`, sorted by bucket and then by first
+/// appearance of the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SampleByNode {
     input: LogicalPlan,
     bucket: Option<Bucket>,
     keys: Vec<Expr>,
     aggregates: Vec<Expr>,
-    /// Whether no aggregate depends on the order of its rows.
+    /// True if no aggregate depends on the order of its rows.
     any_order: bool,
     schema: DFSchemaRef,
-    /// Cache for groups of the open bucket between executions, if any.
+    /// Cache that keeps the open bucket's groups between executions, if any.
     cache: Option<GroupCache>,
 }
 
@@ -34,7 +34,8 @@ impl SampleByNode {
         self.bucket.is_some() || (!self.any_order && self.aggregates.iter().any(depends_on_order))
     }
 
-    /// Creates a node over `input`. `aggregates` are aggregate functions, with or without an alias.
+    /// Creates a node over `input`. `aggregates` contains aggregate functions, with or without an
+    /// alias.
     pub fn try_new(
         input: LogicalPlan,
         bucket: Option<Bucket>,
@@ -60,18 +61,18 @@ impl SampleByNode {
         })
     }
 
-    /// Sets whether no aggregate depends on the order of rows.
+    /// Sets whether the aggregates are independent of row order.
     #[must_use]
     pub fn in_any_order(self, any_order: bool) -> Self {
         Self { any_order, ..self }
     }
 
-    /// Adds a cache for the groups of its open bucket.
+    /// Adds a cache for the groups of the node's open bucket.
     pub(crate) fn keeping(self, group_cache: GroupCache) -> Self {
         Self { cache: Some(group_cache), ..self }
     }
 
-    /// Cache for the groups of its open bucket, if any.
+    /// The cache for the groups of the node's open bucket, if any.
     pub(crate) fn cache(&self) -> Option<&GroupCache> {
         self.cache.as_ref()
     }
@@ -163,7 +164,7 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
             (None, None) => None,
             _ => return plan_err!("SampleBy got the wrong number of expressions"),
         };
-        // Rules also return nodes that they did not change. The names and types are then already
+        // Rules also return nodes that they did not change, whose names and types are already
         // known.
         if keys == self.keys
             && aggregates == self.aggregates
@@ -176,7 +177,8 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
         Ok(Self { any_order: self.any_order, cache: self.cache.clone(), ..node })
     }
 
-    // Requests no columns, because the optimizer itself adds the columns that the expressions read.
+    // Does not request any columns, because the optimizer itself adds the columns that the
+    // expressions read.
     fn necessary_children_exprs(&self, _output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![vec![]])
     }

@@ -1,5 +1,5 @@
-//! GROUP BY keys with few values: integers in a small range, alone or with symbols. Groups are
-//! looked up by slot, as for symbols.
+//! GROUP BY keys with few values: integers in a small range, alone or together with symbols. Groups
+//! are looked up by slot, as for symbols.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::lowering::{counted_rows, key_plan};
 use crate::operator::{Input, OperatorExec};
 use crate::plan_node::{Grouping, grouping};
 
-/// Approximate maximum bytes of the groups, which are held in memory and cannot be spilled.
+/// Approximate maximum size of the groups in bytes. They stay in memory and cannot be spilled.
 const MAX_BYTES: usize = 16 << 20;
-/// Bytes of a slot with its group's key and row count, and approximate bytes of an aggregate's
-/// state.
+/// Size in bytes of a slot, including its group's key and row count, and approximate size of an
+/// aggregate's state.
 const SLOT_BYTES: usize = 2 * size_of::<u32>() + size_of::<i64>();
 const STATE_BYTES: usize = 3 * size_of::<i64>();
 
 impl SampleByPlan {
-    /// Returns the replacement of the two steps of GROUP BY, if its keys have few values and the
-    /// states of its aggregates have a fixed size.
+    /// Returns the replacement for the two steps of GROUP BY, if its keys have few values and its
+    /// aggregates have fixed-size states.
     pub fn by_slots(plan: &Input) -> Result<Option<Input>> {
         let Some(Grouping { keys, functions, filters, input }) = grouping(plan) else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Partial results of an aggregation, one per worker, and their merge into the result.
+//! Partial aggregation results, one per worker, and how they are merged into the result.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) struct Partial {
     plan: Arc<SampleByPlan>,
     grid: Option<Grid>,
     groups: GroupIndex,
-    /// Rows per group.
+    /// Number of rows per group.
     counts: Vec<i64>,
     states: Vec<Box<dyn Accumulate>>,
 }
@@ -78,7 +78,7 @@ impl Partial {
         let from = cache.from();
         let open = (0..labels.len() as u32).filter(|&group| labels[group as usize] >= from);
         let open: Vec<u32> = open.collect();
-        // Assumes that all groups use about the same memory.
+        // This assumes that all groups use about the same amount of memory.
         let bytes = self.size().checked_div(labels.len()).unwrap_or(0).saturating_mul(open.len());
         cache.store(bytes, || {
             let states = self.states.iter().map(|state| state.copy(&open));
@@ -121,7 +121,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Divides sorted timestamps into runs with one bucket each.
+    /// Divides sorted timestamps into runs that each lie in a single bucket.
     fn cut(&mut self, times: &[i64], spec: &BucketSpec) -> Vec<(Range<usize>, i64)> {
         let Some(&first) = times.first() else { return vec![] };
         let grid = self.grid.get_or_insert_with(|| Grid::new(spec, first));
@@ -152,7 +152,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Whether further rows cannot change the result.
+    /// Whether the result can no longer be changed by further rows.
     pub(crate) fn is_complete(&self) -> bool {
         self.plan.max_groups == Some(self.groups.len())
     }
@@ -163,13 +163,13 @@ impl Partial {
         states + self.counts.capacity() * 8 + self.groups.size()
     }
 
-    /// Returns all groups, ordered by bucket, then by first appearance.
+    /// Returns all groups, ordered by bucket and then by first appearance.
     pub(crate) fn finish(mut self) -> Result<RecordBatch> {
         let plan = Arc::clone(&self.plan);
         if plan.is_global() && self.groups.len() == 0 {
             self.aggregate_nothing()?;
         }
-        // DataFusion's group accumulators cannot determine their type without groups.
+        // DataFusion's group accumulators cannot determine their type if there are no groups.
         if self.groups.len() == 0 {
             return Ok(RecordBatch::new_empty(Arc::clone(&plan.output_schema)));
         }
@@ -191,7 +191,7 @@ impl Partial {
         Ok(take_record_batch(&batch, &UInt32Array::from(order))?)
     }
 
-    /// Produces the single result row of an aggregate without keys for an empty input.
+    /// For an aggregate without keys, produces the single result row of an empty input.
     fn aggregate_nothing(&mut self) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         self.groups.ensure_one();
@@ -208,14 +208,14 @@ impl Partial {
     }
 }
 
-/// Returns the rows within FROM and TO.
+/// Returns the rows between FROM and TO.
 fn inside(times: &[i64], spec: &BucketSpec) -> Range<usize> {
     let start = spec.from.map_or(0, |from| times.partition_point(|&ts| ts < from));
     let end = spec.to.map_or(times.len(), |to| times.partition_point(|&ts| ts < to));
     start..end.max(start)
 }
 
-/// Returns the timestamps of a batch as integers.
+/// Returns a batch's timestamps as integers.
 pub(crate) fn timestamps(
     expr: &Arc<dyn PhysicalExpr>,
     batch: &RecordBatch,
@@ -243,7 +243,7 @@ pub(crate) fn label_column(labels: &[i64], spec: &BucketSpec) -> ArrayRef {
     }
 }
 
-/// Returns a batch of these columns. Columns whose type differs from the schema only in its
+/// Returns these columns as a batch. Columns whose type differs from the schema only in its
 /// representation are cast.
 fn shape(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let fits = |(column, field): (ArrayRef, &Arc<arrow_schema::Field>)| -> Result<ArrayRef> {

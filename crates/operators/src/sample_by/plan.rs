@@ -10,7 +10,7 @@ use super::group_cache::GroupCache;
 use super::groups::KeyPlan;
 use crate::bucket::BucketSpec;
 
-/// Time axis, in terms of the physical input.
+/// The time axis, in terms of the physical input.
 #[derive(Debug, Clone)]
 pub(crate) struct BucketPlan {
     pub(crate) timestamp: Arc<dyn PhysicalExpr>,
@@ -23,29 +23,29 @@ pub(crate) struct AggregatePlan {
     pub(crate) function: Arc<AggregateFunctionExpr>,
     pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
-    /// Number of symbols, if the argument is a symbol of one table column.
+    /// Number of symbols, if the argument is a symbol from a single table column.
     pub(crate) symbols: Option<usize>,
 }
 
-/// Aggregates by bucket and key. A separate task aggregates each partition of the input. Partial
-/// results are merged in partition order, which is time order.
+/// Aggregates by bucket and key. Each partition of the input is aggregated by a separate task.
+/// Partial results are merged in partition order, which is also time order.
 #[derive(Clone)]
 pub struct SampleByPlan {
     pub(crate) bucket: Option<BucketPlan>,
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) key_plan: KeyPlan,
     pub(crate) aggregates: Vec<AggregatePlan>,
-    /// Maximum number of groups, if the query needs only the group keys. Reading stops when all
+    /// Maximum number of groups, if the query needs only the group keys. Reading stops once all
     /// groups have been found.
     pub(crate) max_groups: Option<usize>,
     pub(crate) input_schema: SchemaRef,
     pub(crate) output_schema: SchemaRef,
-    /// Cache for groups of the open bucket between executions, if any.
+    /// Cache that keeps the open bucket's groups between executions, if any.
     pub(crate) cache: Option<GroupCache>,
 }
 
 impl SampleByPlan {
-    /// Whether the result is always one row.
+    /// Whether the result is always a single row.
     pub(crate) fn is_global(&self) -> bool {
         self.bucket.is_none() && self.keys.is_empty()
     }

@@ -13,7 +13,8 @@ use crate::logical::LogicalNode;
 
 impl GroupCache {
     /// Returns the plan with an aggregation that resumes from this cache and stores its state
-    /// there. `None` if a result row depends on more than the rows of one table in one bucket.
+    /// there. Returns `None` if a result row depends on anything other than one table's rows in one
+    /// bucket.
     pub fn in_plan(&self, plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
         let (mut aggregations, mut is_plain) = (0, true);
         plan.apply(|node| {

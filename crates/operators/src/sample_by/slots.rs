@@ -1,5 +1,5 @@
-//! Keys that are known to have few values before any row is read. Each combination of keys has one
-//! slot.
+//! Keys that are known to have few values before any rows are read. Each combination of keys has
+//! its own slot.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use super::accumulator::valid_runs;
 /// Marks a slot without a group.
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
-/// Maximum number of slots if all keys are symbols. If there are more, keys are hashed.
+/// Maximum number of slots if all keys are symbols. Above this number, keys are hashed.
 const MAX_OF_SYMBOLS: usize = 1 << 22;
-/// Maximum number of slots if some keys are integers, because their combinations may be sparser
-/// than combinations of symbols.
+/// Maximum number of slots if some keys are integers. It is lower because combinations of integers
+/// may be sparser than combinations of symbols.
 const MAX_OF_NUMBERS: usize = 1 << 17;
 
-/// A key as a digit of the slot index; zero means null.
+/// A key as one digit of the slot index; zero means null.
 #[derive(Clone)]
 pub(crate) enum Digit {
-    /// A symbol of a table.
+    /// A table symbol.
     Symbol(Arc<SymbolDictionary>),
     Number(DenseNumbers),
 }
@@ -37,8 +37,8 @@ pub(crate) enum Digit {
 pub(crate) struct DenseNumbers {
     data_type: DataType,
     min: i64,
-    /// Number of values. It is a power of two, so that a single test can check whether all values
-    /// of a batch are in range.
+    /// Number of values. It is a power of two, so a single test can check whether all values in a
+    /// batch are in range.
     count: usize,
 }
 

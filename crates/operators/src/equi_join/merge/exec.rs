@@ -33,8 +33,8 @@ struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    /// Returns `None` if the rows are not in the order of the key, or if the key is not a
-    /// designated timestamp.
+    /// Returns `None` if the rows are not ordered by the key, or if the key is not a designated
+    /// timestamp.
     fn of(plan: &'a Input, time: &'a Arc<dyn PhysicalExpr>) -> Result<Option<Self>> {
         let Some((scan, output)) = origin(plan, time) else { return Ok(None) };
         let order = LexOrdering::from([ascending(time)]);
@@ -46,8 +46,8 @@ impl<'a> Ordered<'a> {
 }
 
 impl MergeJoin {
-    /// Returns the replacement of a hash join of two large sides that are in the order of their
-    /// key. A side of up to `most_held` rows is built in memory by other joins.
+    /// Returns the replacement for a hash join of two large sides that are ordered by their key.
+    /// Other joins build a side of up to `most_held` rows in memory.
     pub(crate) fn try_replace(plan: &Input, most_held: usize) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let [(left, right)] = join.on() else { return Ok(None) };
@@ -70,7 +70,7 @@ impl MergeJoin {
             return Ok(None);
         }
         match join.join_type() {
-            // Tries the right side as the leading side first, because the left side has fewer rows.
+            // Tries the right side as the leading side first because the left side has fewer rows.
             JoinType::Inner => match Self::of(join, &right, &left, JoinSide::Right)? {
                 None => Self::of(join, &left, &right, JoinSide::Left),
                 chosen => Ok(chosen),
@@ -85,7 +85,7 @@ impl MergeJoin {
         }
     }
 
-    /// Returns the join with one of its sides as the leading side.
+    /// Returns the join with the given side as the leading side.
     fn of(
         join: &HashJoinExec,
         lead: &Ordered<'_>,
@@ -101,13 +101,13 @@ impl MergeJoin {
         Ok(operator.map(|operator| OperatorExec::plan(operator, inputs, &join.schema())))
     }
 
-    /// Returns the output columns that contain the timestamp by which the rows are ordered.
+    /// Returns the output columns that contain the timestamp that orders the rows.
     fn times_of_output(&self) -> impl Iterator<Item = usize> {
         let column = |side: usize| self.times[side].downcast_ref::<Column>().map(Column::index);
         let (lead, other) = (column(FIRST), column(OTHER));
         let is_time = move |column: &OutputColumn| match *column {
             OutputColumn::First(column) => Some(column) == lead,
-            // Null in rows without a match.
+            // Null in rows that have no match.
             OutputColumn::Other(column) => Some(column) == other && !self.is_outer(),
             OutputColumn::Mark => false,
         };

@@ -1,5 +1,5 @@
-//! Builds batches of matching rows. Cells are shared if the rows are consecutive, and copied
-//! otherwise.
+//! Builds batches of matching rows. Cells are shared if the rows are consecutive; otherwise they
+//! are copied.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::materialize::with_schema;
 
 /// Rows of the other side.
 pub(super) enum MatchingRows<'a> {
-    /// Rows of one batch; [`NO_ROW`] for no match.
+    /// Rows of one batch; [`NO_ROW`] means no match.
     One(&'a RecordBatch, UInt32Array),
     /// Rows of several batches, each as a packed batch index and row index.
     Several(&'a [RecordBatch], UInt64Array),
-    /// No rows: nulls of these types.
+    /// No rows, but nulls of these types.
     Nulls(&'a SchemaRef),
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Returns the output of the pairs for which the condition holds.
+    /// Returns the output for the pairs that satisfy the condition.
     pub(super) fn batch(mut self, join: &EquiJoin, schema: &SchemaRef) -> Result<RecordBatch> {
         if let Some(condition) = &join.filter {
             let column = |is_first: bool, column: usize| {
@@ -95,12 +95,12 @@ pub(super) fn numbers(rows: Vec<u32>, has_none: bool) -> UInt32Array {
     UInt32Array::new(rows.into(), Some(found))
 }
 
-/// Selects rows of a column. Returns a slice if they are consecutive.
+/// Selects rows from a column. Returns a slice if they are consecutive.
 fn rows_of(column: &ArrayRef, rows: &UInt32Array) -> Result<ArrayRef> {
     let numbers: &[u32] = rows.values();
     if let (Some(&first), Some(&last), 0) = (numbers.first(), numbers.last(), rows.null_count()) {
         let ends_fit = (last as usize).checked_sub(first as usize) == Some(numbers.len() - 1);
-        // No early exit, so that the loop is vectorised.
+        // Does not exit early, so the loop is vectorised.
         let follow =
             || numbers.windows(2).fold(true, |all, two| all & (two[1] == two[0].wrapping_add(1)));
         if ends_fit && follow() {

@@ -1,5 +1,4 @@
-//! One worker of a join of two ordered sides: reads batches from both sides and returns pairs.
-//!
+//! One worker in a join of two ordered sides. It reads batches from both sides and returns pairs.
 //! The leading side's rows are the kernel's left rows.
 
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use crate::operator::Run;
 use crate::sample_by::partial::timestamps;
 use crate::scan::rows::BATCH_ROWS;
 
-/// A non-empty batch and its times.
+/// A non-empty batch with its times.
 struct Chunk {
     rows: RecordBatch,
     times: ScalarBuffer<i64>,
@@ -62,13 +61,13 @@ impl Side {
     }
 }
 
-/// Rows of the other side with the same timestamp, spread across several batches.
+/// Rows of the other side with the same timestamp, spread across multiple batches.
 struct Group {
     time: i64,
     parts: Vec<RecordBatch>,
-    /// Number of rows before each batch, and in total.
+    /// Number of rows before each batch, followed by the total.
     starts: Vec<usize>,
-    /// How many pairs of the next row were already returned.
+    /// How many of the next row's pairs have already been returned.
     done: usize,
 }
 
@@ -79,11 +78,11 @@ pub(super) struct Merger {
     other_schema: SchemaRef,
     lead: Side,
     other: Side,
-    /// Batch of the leading side; contains the cursor's left row.
+    /// The leading side's batch, which contains the cursor's left row.
     batch: Option<Chunk>,
-    /// Batch of the other side; contains the cursor's right row. `None` if no rows remain.
+    /// The other side's batch, which contains the cursor's right row. `None` if no rows remain.
     chunk: Option<Chunk>,
-    /// The batch after `chunk`, if it was already read.
+    /// The batch after `chunk`, if it has already been read.
     ahead: Option<Chunk>,
     cursor: EqualCursor,
     group: Option<Group>,
@@ -172,7 +171,7 @@ impl Merger {
     }
 
     /// Returns the end of the leading batch's rows whose matches are all in memory. Excludes rows
-    /// whose timestamp may also occur in the other side's next batch.
+    /// whose timestamp may also occur in the next batch of the other side.
     async fn known_end(&mut self) -> Result<usize> {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else { return Ok(0) };
         let last = chunk.last();
@@ -191,7 +190,7 @@ impl Merger {
         })
     }
 
-    /// Collects all rows of the other side with this timestamp, starting in the current batch.
+    /// Collects all of the other side's rows with this timestamp, starting in the current batch.
     async fn collect(&mut self, time: i64) -> Result<()> {
         let mut group = Group { time, parts: vec![], starts: vec![0], done: 0 };
         let mut rows = 0;
@@ -218,7 +217,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Pairs rows whose timestamp spans several batches.
+    /// Pairs rows whose timestamp spans multiple batches.
     fn of_group(&mut self) -> Result<RecordBatch> {
         let (Some(batch), Some(group)) = (&self.batch, &mut self.group) else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
@@ -262,7 +261,7 @@ impl Merger {
         Found { lead: &batch.rows, rows, matching: others }.batch(&self.join.join, &self.schema)
     }
 
-    /// Returns the remaining rows of the leading batch after the other side has ended.
+    /// Returns the remaining rows of the leading batch once the other side has ended.
     fn unmatched(&mut self) -> Result<RecordBatch> {
         let Some(batch) = &self.batch else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));

@@ -1,4 +1,4 @@
-//! Joins two sides on equal designated timestamps, by which both sides are ordered.
+//! Joins two sides on equal designated timestamps when both sides are ordered by that timestamp.
 //!
 //! One side leads: each of its partitions has a worker, and the other side is partitioned at the
 //! same times. Both sides are read once, in parallel. Only rows whose timestamp spans several

@@ -6,7 +6,7 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use crate::equi_join::join::{EquiJoin, Kind};
 
-/// A join whose sides are both ordered by its key; the first side leads.
+/// A join of two sides that are both ordered by its key; the first side leads.
 #[derive(Clone)]
 pub(crate) struct MergeJoin {
     /// An inner join, or an outer join without a condition.
@@ -18,7 +18,7 @@ pub(crate) struct MergeJoin {
 }
 
 impl MergeJoin {
-    /// Whether unmatched rows of the leading side are returned.
+    /// Whether the leading side's unmatched rows are returned.
     pub(super) fn is_outer(&self) -> bool {
         self.join.kind == Kind::Outer
     }

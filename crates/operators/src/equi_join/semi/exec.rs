@@ -35,18 +35,18 @@ enum Shared<T> {
 }
 
 impl SemiJoin {
-    /// Creates an empty set to which `tasks` tasks will add keys.
+    /// Creates an empty set to which `tasks` tasks can add keys.
     pub(super) fn no_keys(&self, tasks: usize) -> Result<KeySet> {
         KeySet::new(Arc::clone(&self.key_schema), self.join.nulls, tasks, &self.hasher)
     }
 
-    /// Evaluates the keys of outer rows.
+    /// Evaluates the keys of the outer rows.
     pub(super) fn outer_keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let keys = self.join.keys.iter();
         keys.map(|(own, _)| own.evaluate(batch)?.into_array(batch.num_rows())).collect()
     }
 
-    /// Returns the keys of a partition of the inner side.
+    /// Returns the keys in a partition of the inner side.
     pub(super) fn inner_keys(
         &self,
         run: &Run,
@@ -55,7 +55,7 @@ impl SemiJoin {
         Ok(self.keys_of(run.rows(OTHER, partition)?))
     }
 
-    /// Replaces rows of the inner side with their keys.
+    /// Replaces the inner side's rows with their keys.
     fn keys_of(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let (keys, schema) = (self.join.keys.clone(), Arc::clone(&self.key_schema));
         let rows = rows.map(move |batch| {
@@ -68,7 +68,7 @@ impl SemiJoin {
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.key_schema), rows))
     }
 
-    /// Returns the rows of a partition, with the inner side's keys in memory.
+    /// Returns a partition's rows, with the inner side's keys in memory.
     async fn by_keys(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let run = Arc::new(run);
         let read = async {
@@ -87,7 +87,7 @@ impl SemiJoin {
         }
     }
 
-    /// Filters outer rows by the keys in memory.
+    /// Filters outer rows by the keys held in memory.
     pub(super) fn filter_by_keys(
         self: &Arc<Self>,
         schema: &SchemaRef,
@@ -95,7 +95,7 @@ impl SemiJoin {
         outer: SendableRecordBatchStream,
     ) -> SendableRecordBatchStream {
         if self.join.kind == Kind::Semi && keys.is_empty() {
-            // Returns no rows, without reading the outer rows.
+            // Returns no rows and does not read the outer rows.
             return Box::pin(EmptyRecordBatchStream::new(Arc::clone(schema)));
         }
         let (own, rows_schema) = (Arc::clone(self), Arc::clone(schema));
@@ -108,8 +108,8 @@ impl SemiJoin {
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows))
     }
 
-    /// Returns the rows of a partition, with the outer rows in memory. The partition that finishes
-    /// last returns all rows.
+    /// Returns a partition's rows, with the outer rows in memory. The partition that finishes last
+    /// returns all rows.
     async fn by_rows(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let (schema, run) = (Arc::clone(&run.schema), Arc::new(run));
         let read = async {
@@ -136,7 +136,7 @@ impl SemiJoin {
         }
     }
 
-    /// If this partition is the last to finish, filters the rows in memory by the inner side's
+    /// If this partition is the last to finish, filters the in-memory rows by the inner side's
     /// keys.
     async fn found(
         self: &Arc<Self>,
@@ -157,7 +157,7 @@ impl SemiJoin {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows)))
     }
 
-    /// Builds the output of outer rows. `found` marks the rows that have a key of the inner side.
+    /// Builds the output from outer rows. `found` marks the rows whose key is in the inner side.
     fn output(
         &self,
         schema: &SchemaRef,

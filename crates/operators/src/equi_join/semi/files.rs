@@ -1,5 +1,4 @@
-//! Partitions both sides into files by the hashes of their keys, and joins the pairs of files one
-//! after the other.
+//! Partitions both sides into files by key hash and joins the pairs of files one after another.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use crate::operator::Run;
 /// Maximum number of partitioning passes before the join fails.
 const MAX_LEVELS: usize = 6;
 
-/// Files of a side; `None` for a file without rows.
+/// Files for one side; `None` for a file without rows.
 pub(super) type Files = Vec<Option<File>>;
 
 impl SemiJoin {
@@ -51,8 +50,8 @@ impl SemiJoin {
         })
     }
 
-    /// Joins the files of a partition. The rows in the files end with a position column. The result
-    /// is sorted by that column, which is then removed.
+    /// Joins the files of a partition. Rows in the files end with a position column. The result is
+    /// sorted by that column, which is then removed.
     pub(super) fn in_order(
         self: &Arc<Self>,
         run: &Arc<Run>,
@@ -74,7 +73,7 @@ impl SemiJoin {
         by_number(run, rows, own, &symbols, self.partitions(&run.inputs))
     }
 
-    /// Joins pairs of files one after the other.
+    /// Joins pairs of files one after another.
     fn pairs(
         self: Arc<Self>,
         run: Arc<Run>,

@@ -1,4 +1,4 @@
-//! In-memory data of a semi-join: keys of the inner side, or outer rows.
+//! In-memory data for a semi-join: either keys of the inner side or outer rows.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ const FOUND_KEYS_RATIO: usize = 3;
 /// their pairs.
 const NUMBERS: usize = 3;
 
-/// Maximum number of tasks that read keys, and of sets that are probed per row.
+/// Maximum number of tasks that read keys, and of sets probed per row.
 const MAX_TASKS: usize = 4;
 
-/// A side in memory, or its rows as a stream if they do not fit in memory.
+/// A side in memory, or its rows as a stream if they do not fit.
 pub(super) type Materialized<T> = std::result::Result<T, SendableRecordBatchStream>;
 
 /// Keys of the inner side.
@@ -45,7 +45,7 @@ pub(super) struct InnerKeys {
 }
 
 enum Keys {
-    /// A key may be in several sets.
+    /// A key may occur in several sets.
     Sets(Vec<Arc<KeySet>>),
     Few(KeyIndex),
 }
@@ -70,7 +70,7 @@ impl InnerKeys {
         Self::read_some(join, run, (0..tasks).map(read).collect()).await
     }
 
-    /// Reads rows that consist of keys.
+    /// Reads rows that consist only of keys.
     pub(super) async fn read(
         join: &Arc<SemiJoin>,
         run: &Arc<Run>,
@@ -120,7 +120,7 @@ impl InnerKeys {
         Ok(Err(chained(Arc::clone(&join.key_schema), materialized, memory, rest)))
     }
 
-    /// Assigns IDs to the keys if they are few and enough memory is available.
+    /// Assigns IDs to the keys if there are few of them and enough memory is available.
     fn few(
         join: &SemiJoin,
         run: &Run,
@@ -128,7 +128,7 @@ impl InnerKeys {
         memory: &MemoryReservation,
     ) -> Result<Option<KeyIndex>> {
         let [set] = sets else { return Ok(None) };
-        // The key columns need about as much memory as the set.
+        // The key columns need about as much memory as the set does.
         if !run.try_reserve(memory, set.size()) {
             return Ok(None);
         }
@@ -145,7 +145,7 @@ impl InnerKeys {
         Ok(numbered.map(|(keys, _)| keys))
     }
 
-    /// Whether there are no keys.
+    /// Whether the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         match &self.keys {
             Keys::Sets(sets) => sets.iter().all(|set| set.len() == 0),
@@ -171,8 +171,8 @@ impl InnerKeys {
     }
 }
 
-/// Adds rows to the key set. Returns the remaining rows if memory runs out; the keys of some of
-/// them may have been added.
+/// Adds rows to the key set. If memory runs out, returns the remaining rows, some of whose keys may
+/// already have been added.
 async fn add_all(
     run: &Run,
     keys: &KeySet,
@@ -197,7 +197,7 @@ fn any_has<'a>(
     rows: usize,
 ) -> Result<BooleanBuffer> {
     let Some(first) = sets.next() else { return Ok(BooleanBuffer::new_unset(rows)) };
-    // All sets use the same encoding and hashes.
+    // All sets use the same encoding and the same hashes.
     let keys = first.prepare(keys)?;
     let mut found = first.has(&keys)?;
     for set in sets {
@@ -230,15 +230,15 @@ pub(super) struct OuterRows {
     _memory: Arc<MemoryReservation>,
 }
 
-/// The keys that also occur in the inner side.
+/// The keys that also occur on the inner side.
 struct Found {
-    /// Number of unfinished partitions.
+    /// Number of partitions not yet finished.
     left: usize,
     sets: Vec<KeySet>,
 }
 
 impl OuterRows {
-    /// Reads the outer rows. The inner side has `partitions` partitions.
+    /// Reads the outer rows. `partitions` is the number of inner-side partitions.
     pub(super) async fn read(
         join: &SemiJoin,
         run: &Run,
@@ -270,7 +270,7 @@ impl OuterRows {
         Ok(Ok(Self { batches, keys, found, _memory: memory }))
     }
 
-    /// Collects the keys that a partition of the inner side contains.
+    /// Collects the outer keys that occur in a partition of the inner side.
     pub(super) async fn gather(
         &self,
         join: &SemiJoin,
@@ -289,7 +289,7 @@ impl OuterRows {
         Ok(found)
     }
 
-    /// Adds the keys that a partition has found. For the last partition, returns the keys of all
+    /// Adds the keys found in a partition. For the last partition, returns the keys found in all
     /// partitions.
     pub(super) fn end(&self, found: KeySet) -> Option<Vec<KeySet>> {
         let mut all = self.found.lock();
@@ -298,7 +298,7 @@ impl OuterRows {
         (all.left == 0).then(|| take(&mut all.sets))
     }
 
-    /// Returns which rows of a batch have a found key.
+    /// Returns which rows of a batch have a key that was found.
     pub(super) fn found(
         join: &SemiJoin,
         batch: &RecordBatch,

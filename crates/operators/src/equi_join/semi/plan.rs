@@ -34,23 +34,23 @@ pub(super) enum MemorySide {
 /// A join that tests whether matching rows exist. The outer side is the first side.
 #[derive(Clone)]
 pub(crate) struct SemiJoin {
-    /// A join that returns no columns of the other side.
+    /// A join that does not return columns of the other side.
     pub(super) join: EquiJoin,
-    /// Key columns in the form in which they are compared.
+    /// The key columns, in the form used for comparison.
     pub(super) key_schema: SchemaRef,
     pub(super) memory_side: MemorySide,
-    /// Hasher of all key sets.
+    /// Hasher used by all key sets.
     pub(super) hasher: DefaultHashBuilder,
 }
 
-/// Estimates the number of rows of a plan.
+/// Estimates the number of rows in a plan.
 fn rows_of(plan: &Input) -> Result<Option<usize>> {
     let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new())?;
     Ok(statistics.num_rows.get_value().copied())
 }
 
 impl SemiJoin {
-    /// Returns the replacement of a hash join, before its sides are partitioned by their keys.
+    /// Returns the replacement for a hash join, before its sides are partitioned by their keys.
     pub(crate) fn try_replace(plan: &Input) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let is_left = Kind::of(*join.join_type(), JoinSide::Left).is_some();
@@ -97,7 +97,7 @@ impl SemiJoin {
         Ok(Some((Self { join: own, key_schema, memory_side: holds, hasher }, sides)))
     }
 
-    /// Removes a DISTINCT from the inner side, because the join stores each key only once anyway.
+    /// Removes a DISTINCT from the inner side, since the join stores each key only once anyway.
     fn of_all(mut self, inner: Input) -> (Self, Input) {
         let Some(Grouping { keys, functions: [], input, .. }) = grouping(&inner) else {
             return (self, inner);
