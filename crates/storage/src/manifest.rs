@@ -47,7 +47,7 @@ pub(crate) struct Manifested {
     base_bytes: usize,
     edit_bytes: usize,
     pub(crate) snapshot: Snapshot,
-    /// The log file in which replay starts.
+    /// The log file where replay starts.
     pub(crate) first_log: u64,
     /// All segment and dictionary files have smaller numbers.
     pub(crate) next_file: u64,
@@ -56,8 +56,9 @@ pub(crate) struct Manifested {
 }
 
 /// The current manifest and the previous one. If a file of the current manifest is damaged, the
-/// previous manifest and its log yield the same state. The two share no file, so that no single
-/// damaged file affects both. For this reason, an edit's parent is the manifest two before it.
+/// previous manifest and its log yield the same state. The two do not share any files, so a single
+/// damaged file cannot affect both. For this reason, an edit's parent is the manifest two before
+/// it.
 #[derive(Debug)]
 pub(crate) struct Generations {
     pub(crate) current: Manifested,
@@ -92,7 +93,7 @@ impl Generations {
         Self { current, previous: None, next_number: 1, retained_count: keep.clamp(1, 2) }
     }
 
-    /// The log file in which replay of the oldest generation starts.
+    /// The log file where replay of the oldest generation starts.
     pub(crate) fn first_log(&self) -> u64 {
         let previous = self.previous.as_ref().map(|previous| previous.first_log);
         previous.unwrap_or(self.current.first_log).min(self.current.first_log)
@@ -125,7 +126,8 @@ impl Generations {
 
     /// Writes the next manifest and the pointer to it. Both are durable, but not active yet.
     /// `retained_files` lists files that the current manifest needs and the new one does not list.
-    /// It is `None` if the current manifest cannot serve as a fallback and is removed.
+    /// `retained_files` is `None` if the current manifest cannot serve as a fallback and is
+    /// removed.
     pub(crate) fn write_next(
         &self,
         vfs: &dyn Vfs,

@@ -55,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// Bytes of rows that are only in memory and in the log.
+    /// Size in bytes of rows that are only in memory and in the log.
     pub(crate) fn unwritten(&self) -> u64 {
         self.unwritten.load(Ordering::Relaxed)
     }

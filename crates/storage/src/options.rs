@@ -96,8 +96,8 @@ pub struct StorageOptions {
     /// is still recent according to the clock. Otherwise, only the newest row determines expiry.
     pub ttl_by_clock: bool,
     /// Number of manifest generations to keep. With 2, a damaged manifest is recovered from the
-    /// previous one and its log, which remain on disk until the next checkpoint. With 1, they are
-    /// not retained.
+    /// previous manifest and its log, which remain on disk until the next checkpoint. With 1, the
+    /// previous manifest and its log are not retained.
     pub keep_generations: u32,
     /// When segment contents are verified.
     pub verify: Verify,

@@ -126,13 +126,13 @@ pub struct PinnedSnapshot {
     pub epoch: u64,
     /// Last transaction in the snapshot.
     pub lsn: u64,
-    /// Time at which it became the newest snapshot, in microseconds since 1970.
+    /// When it became the newest snapshot, in microseconds since 1970.
     pub published_micros: i64,
     /// Number of readers that hold the snapshot.
     pub readers: usize,
     /// Microseconds since a newer snapshot replaced it.
     pub age_micros: i64,
-    /// Bytes of files that the newest snapshot no longer needs.
+    /// Size in bytes of files that the newest snapshot no longer needs.
     pub retained_bytes: u64,
 }
 
@@ -179,7 +179,7 @@ impl Pins {
     }
 }
 
-/// Bytes of the files that `old` reads but `new` does not.
+/// Size in bytes of the files that `old` reads but `new` does not.
 fn retained_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
     let mut bytes = 0;
     for table in old.tables() {

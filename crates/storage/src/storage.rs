@@ -142,7 +142,7 @@ impl Storage {
         self.published.load_full()
     }
 
-    /// Options with which the storage was opened.
+    /// Options that the storage was opened with.
     pub fn options(&self) -> &StorageOptions {
         &self.options
     }

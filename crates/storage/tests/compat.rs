@@ -55,7 +55,7 @@ fn schema(name: &str, timed: bool) -> TableSchema {
     TableSchema { timestamp: timed.then_some(0), partition_by, ..schema }
 }
 
-/// Timestamp of row `id`. Every third row is some hours late; all other cells are derived from the
+/// Timestamp of row `id`. Every third row is a few hours late; all other cells are derived from the
 /// id.
 fn time_of(id: i64) -> i64 {
     id * HOUR - if id % 3 == 0 { 7 * HOUR / 2 } else { 0 } + 40 * HOUR

@@ -183,7 +183,7 @@ fn checking_an_unused_root_finds_damage_in_every_file_and_changes_nothing() {
     assert_eq!(check_root(&vfs).unwrap(), []);
 }
 
-/// Truncates a segment file while readers use it. They get an error and never a zero, and the
+/// Truncates a segment file while readers use it. The readers get an error, never a zero, and the
 /// process survives.
 #[test]
 fn reading_a_truncated_segment_fails_and_never_returns_zeros() {

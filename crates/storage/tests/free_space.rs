@@ -389,7 +389,7 @@ fn a_row_delete_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
     let storage = open(&disk, full_options());
     let other = create(&storage, "other");
     let table = create(&storage, "t");
-    // Writes in bulk and not through the log, whose files would be retained for reuse.
+    // Writes in bulk instead of using the log, whose files would be retained for reuse.
     let mut bulk = storage.begin_bulk(BulkTarget::Existing(table)).unwrap();
     bulk.push(batch(0, MANY)).unwrap();
     bulk.finish().unwrap();

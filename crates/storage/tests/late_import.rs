@@ -80,8 +80,8 @@ fn text(arrival: i64) -> Option<String> {
     }
 }
 
-/// Returns null in some thousands of consecutive rows and nowhere else, so that segments without
-/// nulls exist.
+/// In every third group of 2,000 rows, every third row is null, so that segments without nulls
+/// exist.
 fn number(arrival: i64) -> Option<f64> {
     (arrival / 2_000 % 3 != 0 || arrival % 3 != 0).then_some(arrival as f64 / 4.0)
 }

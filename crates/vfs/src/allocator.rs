@@ -16,8 +16,8 @@ pub fn release_memory() {
     unsafe { libmimalloc_sys::mi_collect(true) }
 }
 
-/// Keeps mimalloc's main heap usable after the end of the thread that loaded this library. Each
-/// thread calls it before the library's first use; other threads are not affected.
+/// Keeps mimalloc's main heap usable after the thread that loaded this library ends. Each thread
+/// calls it before the library's first use; other threads are not affected.
 ///
 /// mimalloc assigns its main heap to the loading thread and recognises the thread by its ID. When
 /// the thread ends, a destructor clears the heap. A later thread that gets the same ID would still
@@ -26,7 +26,7 @@ pub fn release_memory() {
 #[cfg(unix)]
 pub fn retain_main_heap() {
     unsafe extern "C" {
-        /// The key whose destructor clears the heap of a thread.
+        /// The key whose destructor clears a thread's heap.
         static _mi_heap_default_key: libc::pthread_key_t;
         /// The main heap's part for the loading thread. Only its address is used.
         static theap_main: u8;

@@ -40,7 +40,7 @@ pub use texts::{
     column as text_column,
 };
 
-/// Mode in which a file is opened.
+/// File open mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
     /// For reading; it must exist.

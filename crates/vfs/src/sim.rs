@@ -20,7 +20,7 @@ pub enum SimFault {
     /// The power fails at operation `at`. This operation and all later ones return an error, but
     /// the operation itself may have reached the disk.
     PowerLoss {
-        /// Number of the operation.
+        /// Operation number.
         at: u64,
     },
     /// The first sync of a path that contains `path`, after operation `at`, fails. Some of the
@@ -28,7 +28,7 @@ pub enum SimFault {
     FailSync {
         /// Substring of the path.
         path: String,
-        /// Number of the operation.
+        /// Operation number.
         at: u64,
     },
     /// The next map of a path that contains `path` fails due to a lack of memory.

@@ -17,14 +17,14 @@ const SECTOR: usize = 64;
 
 pub(crate) type Inode = u64;
 
-/// Content of a file.
+/// A file's content.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimFile {
     /// Content that the process sees.
     pub(crate) current: Arc<Vec<u8>>,
     /// Minimum content after a power loss.
     durable: Arc<Vec<u8>>,
-    /// Writes since the durable content, in order.
+    /// Writes made since the durable content, in order.
     unsynced: Vec<(usize, Arc<[u8]>)>,
     /// Bytes allocated for the file.
     pub(crate) allocated: u64,
@@ -65,7 +65,7 @@ impl NameChange {
     }
 }
 
-/// Files of a directory. The directories themselves are listed in [`SimDisk`].
+/// Files in a directory. The directories themselves are listed in [`SimDisk`].
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimDirectory {
     pub(crate) current: BTreeMap<String, Inode>,
@@ -260,7 +260,7 @@ impl SimDisk {
         self.durable_directories.remove(path);
     }
 
-    /// Bytes of all files, for the full-disk fault.
+    /// Total size of all files in bytes, for the full-disk fault.
     pub(crate) fn bytes(&self) -> u64 {
         let named: BTreeSet<Inode> =
             self.directories.values().flat_map(|d| d.current.values().copied()).collect();

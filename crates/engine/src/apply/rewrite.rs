@@ -1,7 +1,7 @@
 //! Statements that change existing rows: UPDATE, DELETE, and ALTER COLUMN … TYPE.
 //!
 //! While the table's other writers wait, a plan finds the rows and identifies them by position. A
-//! single commit then changes either all of these rows or none. It logs the new cells if they are
+//! single commit then changes either all of these rows or none. It logs the new cells if there are
 //! few; otherwise it adopts new segments.
 
 use std::sync::Arc;

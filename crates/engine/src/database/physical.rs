@@ -23,7 +23,7 @@ pub(crate) async fn physical_plan(
     .await
 }
 
-/// Runs work on a plan. If the plan is large, the work gets a separate stack.
+/// Runs work on a plan. If the plan is large, the work runs on a separate stack.
 pub(crate) async fn on_enough_stack<T>(
     plan: &LogicalPlan,
     work: impl Future<Output = EngineResult<T>>,

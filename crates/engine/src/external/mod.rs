@@ -133,7 +133,7 @@ impl ExternalSources for EngineSources {
             patterns += usize::from(self.add_files(path, MAX_FILES, &mut files)?);
         }
         // Directory names become columns only if all files were found by pattern. Files named
-        // individually get no such columns.
+        // individually do not get such columns.
         let table = ParquetTable::open(files, patterns == paths.len())?;
         let columns = table.columns().to_vec();
         let sorted_by = table.sorted_by();

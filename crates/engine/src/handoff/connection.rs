@@ -15,16 +15,16 @@ use crate::statement::{ExecuteReply, Statement};
 pub struct HandoffResult {
     /// Bytes received from the client but not yet answered.
     pub bytes: Vec<u8>,
-    /// Bytes that must be sent to the client before any others.
+    /// Bytes that must be sent to the client before any other bytes.
     pub unsent: Vec<u8>,
     /// Index of the last executed statement; `None` if a Sync followed it.
     pub last: Option<usize>,
-    /// Error of the last executed statement, if it failed. The client has not received it yet.
+    /// Error from the last executed statement, if it failed. The client has not received it yet.
     pub failure: Option<EngineError>,
-    /// Reply of the last executed statement, if its rows exceed one chunk. The client has received
-    /// no part of it.
+    /// Reply to the last executed statement, if its rows exceed one chunk. The client has not
+    /// received any of it.
     pub reply: Option<ExecuteReply>,
-    /// Duration of each execution in microseconds.
+    /// Duration of each execution, in microseconds.
     pub micros: Vec<u32>,
 }
 

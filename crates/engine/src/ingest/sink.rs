@@ -66,7 +66,8 @@ impl RowSink {
         self.check()
     }
 
-    /// Writes the remaining rows. Commits them unless they belong to a block. Blocks.
+    /// Writes the remaining rows, and commits them unless they belong to a transaction block. A
+    /// blocking call.
     pub(super) fn commit(&self) -> EngineResult<()> {
         while self.write_next() {}
         self.check()?;

@@ -45,7 +45,7 @@ struct Waiting {
 /// The snapshot that the block's statements see.
 #[derive(Debug)]
 struct View {
-    /// The committed snapshot on which it is based.
+    /// The committed snapshot that it is based on.
     committed: Arc<Snapshot>,
     shown: Arc<Snapshot>,
     /// Number of waiting entries that the snapshot includes.
@@ -86,7 +86,7 @@ impl Transaction {
     }
 
     /// Rejects a statement that commits immediately if it would change a table for which this block
-    /// has waiting rows.
+    /// has pending rows.
     pub(crate) fn refuse_changes(
         &self,
         command: &str,

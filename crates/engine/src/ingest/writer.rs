@@ -63,7 +63,7 @@ struct BufferedRows {
     bytes: usize,
 }
 
-/// Refers to one table of a [`Writer`].
+/// Refers to one table in a [`Writer`].
 #[derive(Debug, Clone, Copy)]
 pub struct TableIndex(usize);
 
@@ -161,8 +161,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds rows whose columns are in the order of the definition. The rows may be in any order.
-    /// May block.
+    /// Adds rows whose columns are in definition order. The rows may be in any order. May block.
     pub fn push(&mut self, table: TableIndex, batch: RecordBatch) -> EngineResult<()> {
         if !self.is_staging(table) {
             return self.buffer(table, batch);

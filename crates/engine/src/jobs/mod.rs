@@ -123,13 +123,13 @@ pub(crate) struct JobReport {
     pub(crate) name: String,
     pub(crate) state: JobState,
     pub(crate) last_error: Option<String>,
-    /// Start time of the last run in microseconds since 1970.
+    /// Start time of the last run, in microseconds since 1970.
     pub(crate) last_began_micros: Option<i64>,
-    /// Duration of the last run in microseconds.
+    /// Duration of the last run, in microseconds.
     pub(crate) last_took_micros: i64,
-    /// Total duration of all runs since startup in microseconds.
+    /// Total duration of all runs since startup, in microseconds.
     pub(crate) total_micros: i64,
-    /// Earliest start of the next run in microseconds since 1970.
+    /// Earliest start of the next run, in microseconds since 1970.
     pub(crate) next_micros: Option<i64>,
     /// Number of runs since startup.
     pub(crate) runs: u64,

@@ -12,7 +12,7 @@ use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use crate::runtime::log::{self, Level};
 use crate::runtime::registry::now_micros;
 
-/// Default directory, relative to the root, from which `read_parquet` may read.
+/// Default directory that `read_parquet` may read from, relative to the root.
 const IMPORT_DIRECTORY: &str = "import";
 /// Default directory for COPY … TO, relative to the root.
 const EXPORT_DIRECTORY: &str = "export";

@@ -12,7 +12,7 @@ use crate::runtime::metrics::Metrics;
 use crate::runtime::pool::SharedPool;
 use crate::views::progress::Refresher;
 
-/// Process memory divided by this number is the limit for recent changes of followed tables.
+/// Process memory divided by this number is the limit for recent changes to followed tables.
 const RECENT_CHANGES_DIVISOR: u64 = 64;
 /// Process memory divided by this number is the limit for the state that views retain between
 /// refreshes. A maximum in bytes applies to this limit.

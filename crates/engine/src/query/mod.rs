@@ -41,7 +41,7 @@ pub(crate) struct QuerySlot {
 }
 
 impl QuerySlot {
-    /// Returns the entry, provided that it belongs to this epoch.
+    /// Returns the entry if it belongs to this epoch.
     pub(crate) fn get(&self, epoch: u64) -> Option<CachedQuery> {
         match &*self.cached.lock() {
             Some((cached_for, query)) if *cached_for == epoch => Some(query.clone()),

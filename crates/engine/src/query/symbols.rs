@@ -1,8 +1,8 @@
 //! The predicates of a cached plan other than time ranges. They are bound and lowered once, with
 //! placeholders for the parameters. Each execution replaces the placeholders with its own values.
 //!
-//! This applies only if a parameter is used solely as the name of a symbol with which a column is
-//! compared. Values of any other kind (null, empty string, number, array) are bound again.
+//! This applies only if a parameter is used solely as the name of a symbol that a column is
+//! compared with. Values of any other kind (null, empty string, number, array) are bound again.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,8 +88,8 @@ impl NamedTest {
 }
 
 impl Placeholders {
-    /// Returns the reusable predicate; `None` if a value may affect more than the symbol with which
-    /// a column is compared.
+    /// Returns the reusable predicate; `None` if a value may affect more than the symbol that a
+    /// column is compared with.
     fn new(
         tree: &Tree,
         test: Arc<dyn PhysicalExpr>,

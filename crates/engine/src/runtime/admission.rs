@@ -236,8 +236,8 @@ impl Admitted {
         self.permit = None;
     }
 
-    /// Acquires a slot again. The wait has no time limit, because the statement already holds its
-    /// other resources.
+    /// Reacquires a slot. The wait has no time limit, because the statement already holds its other
+    /// resources.
     pub(crate) async fn resume(&mut self) -> EngineResult<()> {
         if let Some((admission, user)) = &self.of
             && self.permit.is_none()

@@ -33,9 +33,9 @@ const SETTLED: u8 = 2;
 #[derive(Debug, Default)]
 struct Shared {
     state: AtomicU8,
-    /// The reason for the cancellation; unset if a client requested it.
+    /// Why the statement was cancelled; unset if a client requested it.
     why: OnceLock<EngineError>,
-    /// Deadline of the statement.
+    /// The statement's deadline.
     deadline: OnceLock<Deadline>,
     wake: Notify,
 }
@@ -49,7 +49,7 @@ impl CancelToken {
         }
     }
 
-    /// Cancels the statement for a reason on the server; returns false if the statement is
+    /// Cancels the statement for a server-side reason; returns false if the statement is
     /// committing.
     pub(crate) fn stop(&self, why: EngineError) -> bool {
         // Only the first reason is stored.
@@ -77,8 +77,8 @@ impl CancelToken {
         let _ = self.shared.deadline.set(deadline);
     }
 
-    /// Returns the reason why the statement must stop: a cancellation or a missed deadline. Returns
-    /// `None` if the statement may continue.
+    /// Returns why the statement must stop: a cancellation or a missed deadline. Returns `None` if
+    /// the statement may continue.
     pub(crate) fn why_stopped(&self) -> Option<EngineError> {
         let deadline = self.shared.deadline.get();
         let late = deadline.filter(|deadline| deadline.has_passed());
@@ -90,7 +90,7 @@ impl CancelToken {
         self.shared.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Returns the reason for the cancellation.
+    /// Returns why the statement was cancelled.
     pub(crate) fn error(&self) -> EngineError {
         let requested = || EngineError::new(ErrorCode::Cancelled, "cancelled by user");
         self.shared.why.get().cloned().unwrap_or_else(requested)
@@ -113,7 +113,7 @@ impl CancelToken {
     }
 }
 
-/// Deadline of a statement.
+/// A statement's deadline.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Deadline {
     at: Option<Instant>,

@@ -81,8 +81,8 @@ async fn on_blocking_thread<T: Send + 'static>(
     }
 }
 
-/// Returns the error for a worker that panicked. The panic message is logged under an id, and the
-/// client gets this id.
+/// Returns the error for a worker that panicked. The panic message is logged under an id, which the
+/// client receives.
 pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError {
     let text = payload
         .downcast_ref::<String>()

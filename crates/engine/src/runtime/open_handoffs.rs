@@ -54,7 +54,7 @@ pub(crate) struct Control {
     is_recalled: AtomicBool,
     /// Whether the client has closed its sending side of the connection.
     has_left: AtomicBool,
-    /// Token of the running execution.
+    /// The running execution's token.
     running: Mutex<Option<CancelToken>>,
     waker: AtomicWaker,
 }

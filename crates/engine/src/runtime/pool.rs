@@ -55,7 +55,7 @@ impl SharedPool {
         Arc::new(QueryPool { shared: Arc::clone(self), user, state: Mutex::default() })
     }
 
-    /// Maximum memory in bytes for all queries of one user.
+    /// Maximum memory for all of one user's queries, in bytes.
     fn user_limit(&self) -> usize {
         (self.limit - self.limit / OTHER_USERS_DIVISOR).max(self.query_limit)
     }

@@ -67,7 +67,7 @@ pub struct Registration {
     pub(crate) id: u64,
     /// The query's token.
     pub(crate) token: CancelToken,
-    /// Deadline of the query.
+    /// The query's deadline.
     pub(crate) deadline: Deadline,
     /// The query's memory pool.
     pub(crate) memory: Arc<QueryPool>,

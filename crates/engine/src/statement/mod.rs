@@ -136,7 +136,7 @@ pub struct ExecuteReply {
     pub stream: Option<ResultStream>,
     /// Sequence values that the INSERT assigned to the rows.
     pub sequence_values: Vec<SequenceValue>,
-    /// For a change feed, the change to which the rows belong.
+    /// For a change feed, the change that the rows belong to.
     pub change: Option<TableChange>,
     /// The epoch in which every identical request gets the same reply. `None` if no such epoch
     /// exists.

@@ -36,7 +36,7 @@ use crate::statement::options::row_format;
 
 use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 
-/// Maximum number of attempts to find the rows if other commits intervene.
+/// Maximum number of attempts to find the rows when other commits intervene.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Number of rows per encoded batch of a RETURNING result.
@@ -167,8 +167,8 @@ impl Statement {
         Ok(ExecuteReply { valid_epoch: kept_for, ..reply })
     }
 
-    /// Returns a cached plan adapted to these values, provided that they affect only the WHERE
-    /// clause. Also returns whether the plan selects the same rows until the next commit.
+    /// Returns a cached plan adapted to these values, if they affect only the WHERE clause. Also
+    /// returns whether the plan selects the same rows until the next commit.
     fn plan_for(
         &self,
         plan: &CachedPlan,
@@ -204,8 +204,9 @@ impl Statement {
         Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))))
     }
 
-    /// Binds and lowers a cached plan's predicate other than time ranges, with placeholder strings
-    /// as values. Also returns the number of parameter occurrences in the predicate.
+    /// Binds and lowers the part of a cached plan's predicate that is not a time range, with
+    /// placeholder strings as values. Also returns the number of parameter occurrences in this
+    /// part.
     fn test_of(
         &self,
         plan: &CachedPlan,

@@ -190,7 +190,7 @@ impl Refresh<'_> {
         }
         let is_in_order = touched.disordered <= state.position || first == i64::MAX;
         if !is_in_order || first < state.windows.end() {
-            // Resumes only if the change affects the rows up to the last one. Otherwise later rows
+            // Resumes only if the change affects the rows up to the last row. Otherwise later rows
             // of the view remain valid.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.shape.until(first) >= last;

@@ -11,7 +11,7 @@ pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 /// The state of a live view's window functions after the last shown row.
 #[derive(Debug)]
 pub(super) struct WindowState {
-    /// The base transaction to which the state corresponds.
+    /// The base transaction that the state corresponds to.
     pub(super) position: u64,
     /// The transaction at which the state was first computed, from all base rows at that time.
     pub(super) begun: u64,

@@ -58,8 +58,8 @@ struct Next {
 }
 
 impl Refresher {
-    /// Starts the due refreshes, up to the concurrency limit. The others start later, in the order
-    /// in which they became due.
+    /// Starts the due refreshes, up to the concurrency limit. The remaining refreshes start later,
+    /// in the order they became due.
     fn begin_needed(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
         let mut views = self.views.lock();
         let mut there = HashSet::new();

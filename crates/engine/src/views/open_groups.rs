@@ -9,7 +9,7 @@ use tidemark_storage::{TimeRange, Touched};
 /// The retained groups of a view.
 #[derive(Debug)]
 pub(super) struct OpenGroups {
-    /// The base transaction to which the groups correspond.
+    /// The base transaction that the groups correspond to.
     position: u64,
     /// The base's schema version when the groups were computed.
     version: u64,
@@ -46,8 +46,7 @@ impl Reading<'_> {
             && view.limit_hours_or_months == 0
     }
 
-    /// Returns the range that remains to be read, provided that the groups include all rows before
-    /// it.
+    /// Returns the range that remains to be read, if the groups include all rows before it.
     fn unread_range(&self, known: &OpenGroups, first: i64) -> Option<TimeRange> {
         let touched = self.touched?;
         let [range] = self.ranges else { return None };

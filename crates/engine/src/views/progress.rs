@@ -36,7 +36,7 @@ pub(crate) struct Refresher {
     pub(super) last_poll: Mutex<(u64, Instant)>,
     /// Views that need a refresh and are waiting for a refresh slot.
     pub(super) ready: Mutex<VecDeque<TableId>>,
-    /// Whether materialized views are refreshed, and whether live views are.
+    /// Whether materialized views are refreshed. The next field applies to live views.
     is_enabled: bool,
     is_live_enabled: bool,
     /// Limits the number of concurrent refreshes.
@@ -68,7 +68,7 @@ pub(super) struct Progress {
     pub(super) failing_since: Option<Instant>,
     /// Number of refresh requests when the last refresh failed.
     pub(super) failed_requests: u64,
-    /// The transaction and the period end for which the last refresh had nothing to do.
+    /// The transaction and period end at which the last refresh found nothing to do.
     pub(super) idle_at: Option<(u64, i64)>,
 }
 

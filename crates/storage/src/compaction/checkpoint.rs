@@ -50,7 +50,7 @@ pub(crate) struct Frozen {
     pub(crate) unsynced_logs: Vec<Arc<dyn VfsFile>>,
     /// Whether a sync of the previous generation's log failed.
     pub(crate) has_hole: bool,
-    /// The log file in which replay of the new manifest starts.
+    /// The log file where replay of the new manifest starts.
     pub(crate) first_log: u64,
     /// Log bytes whose rows this checkpoint writes to segments.
     pub(crate) unwritten: u64,

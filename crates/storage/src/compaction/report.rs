@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Status of one kind of background work since the start.
+/// Status of one kind of background work since startup.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkReport {
     /// Start of the last run, in microseconds since 1970.
@@ -15,7 +15,7 @@ pub struct WorkReport {
     pub runs: u64,
     /// Number of consecutive failures.
     pub failures: u64,
-    /// Error of the last run; `None` if it succeeded.
+    /// Error from the last run; `None` if it succeeded.
     pub last_error: Option<String>,
     /// Whether a client has paused the work.
     pub is_paused: bool,

@@ -15,7 +15,8 @@ use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::schema::TableId;
 
-/// A partition is rewritten if its invisible bytes are at least its file size divided by this.
+/// A partition is rewritten if its invisible bytes are at least its file size divided by this
+/// number.
 const INVISIBLE_BYTES_DIVISOR: u64 = 32;
 /// Maximum number of partitions examined per call of `examine`.
 const MAX_EXAMINED: usize = 256;

@@ -47,13 +47,13 @@ pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
 
 /// Number of bytes in a log file's header that are covered by its checksum, which follows them.
 pub(crate) const LOG_HEADER_BYTES: usize = 32;
-/// Size of a group's header in bytes.
+/// Size in bytes of a group header.
 pub(crate) const GROUP_HEADER_BYTES: usize = 64;
 /// Size in bytes of the length and checksum that precede each record in a format 1.0 group.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
-/// Size of a segment's header in bytes. Only the magic number is used.
+/// Size in bytes of a segment header. Only the magic number is used.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 64;
-/// Size of a segment's trailer in bytes: footer offset, length, checksum, magic number.
+/// Size in bytes of a segment trailer: footer offset, length, checksum, magic number.
 pub(crate) const SEGMENT_TRAILER_BYTES: u64 = 24;
 
 const _: () = assert!(SEGMENT_HEADER_BYTES.is_multiple_of(SECTION_ALIGN));

@@ -35,7 +35,8 @@ use crate::table::schema::TableId;
 const SPARE_FILES: usize = 2;
 /// Number of zero bytes written ahead after the first group of a file.
 const MIN_AHEAD: u64 = 16 << 10;
-/// Spare files, and zeros ahead of the log, may use at most the free space divided by this.
+/// The free space divided by this number is the maximum for spare files and for zeros ahead of the
+/// log.
 const SPARE_DIVISOR: u64 = 64;
 
 fn is_full(error: &std::io::Error) -> bool {
@@ -51,7 +52,7 @@ pub(crate) struct Group {
     directory: Encoder,
     first_lsn: u64,
     count: u32,
-    /// Bytes of header and records; `None` before the first seal.
+    /// Size in bytes of the header and records; `None` before the first seal.
     sealed: Option<usize>,
 }
 
@@ -364,8 +365,8 @@ impl Log {
         }
     }
 
-    /// Continues in a new file, unless the current one has no group yet. Otherwise, a checkpoint
-    /// that fails repeatedly on a full disk would leave a file each time.
+    /// Continues in a new file, unless the current file does not have a group yet. Otherwise, a
+    /// checkpoint that fails repeatedly on a full disk would leave a file each time.
     pub(crate) fn begin_file(&mut self, first_lsn: u64) -> EngineResult<()> {
         let is_new =
             |current: &Current| current.offset == LOG_BLOCK && current.first_lsn == first_lsn;

@@ -22,7 +22,7 @@ pub(crate) struct GroupHeader {
     /// Last transaction known to be durable when the group was written.
     synced_lsn: u64,
     pub(crate) count: u32,
-    /// Total bytes of the records.
+    /// Total size of the records, in bytes.
     payload: usize,
     directory: usize,
     /// Checksum of the directory; in format 1.0, of the records' lengths and checksums.

@@ -225,7 +225,7 @@ impl BulkWriter {
         &self.schema
     }
 
-    /// Adds rows. The columns are in the order of the definition; the rows can be in any order.
+    /// Adds rows. The columns are in definition order; the rows can be in any order.
     pub fn push(&mut self, batch: RecordBatch) -> EngineResult<()> {
         self.storage.refuse_when_full()?;
         let rows = match self.upsert {
@@ -304,8 +304,8 @@ impl BulkWriter {
     }
 
     /// Writes the largest partitions until half of the memory is free. Rows within the newest row's
-    /// lag remain in memory if the others free enough, because more rows may still arrive between
-    /// them.
+    /// lag remain in memory if writing the other rows frees enough, because more rows may still
+    /// arrive between them.
     fn shed(&mut self) -> EngineResult<()> {
         let lag = self.newest.saturating_sub(self.schema.o3_max_lag());
         for keep_from in [Some(lag), None] {
@@ -452,7 +452,7 @@ impl BulkWriter {
         by_floor.values().any(|sources| clusters(sources).len() < sources.len())
     }
 
-    /// Removes the segments of a refused write.
+    /// Removes a refused write's segments.
     fn remove_segments(&self, logged: bool, error: &EngineError) {
         let directory = table_dir(self.schema.id);
         let paths = self.segments.iter().map(|(_, meta)| format!("{directory}/{}", meta.name));

@@ -34,7 +34,7 @@ use crate::table::symbols::SymbolStore;
 use crate::table::upsert::UpsertKeys;
 use crate::table::{TableSnapshot, row_position};
 
-/// Bytes of new cells after which a portion is written, even if it has few rows.
+/// Size in bytes of new cells at which a portion is written, even if it has few rows.
 const PORTION_BYTES: usize = 64 << 20;
 
 /// New cells being written into a table. Dropping it aborts the update.

@@ -60,9 +60,9 @@ pub enum Change {
     Follow(TableId),
     /// Fails the commit with `Replan` if a record differs from the expected value.
     Expect {
-        /// Kind of the record.
+        /// Record kind.
         kind: String,
-        /// Name of the record within its kind.
+        /// Record name within its kind.
         key: String,
         /// Expected bytes; `None` if the record must not exist.
         value: Option<Vec<u8>>,
@@ -78,18 +78,18 @@ pub enum Change {
     },
     /// Sets a durable record.
     PutRecord {
-        /// Kind of the record: `view`, `user`, `setting`.
+        /// Record kind: `view`, `user`, `setting`.
         kind: String,
-        /// Name of the record within its kind.
+        /// Record name within its kind.
         key: String,
-        /// Content of the record.
+        /// Record content.
         value: Vec<u8>,
     },
     /// Removes a durable record, if it exists.
     DeleteRecord {
-        /// Kind of the record.
+        /// Record kind.
         kind: String,
-        /// Name of the record within its kind.
+        /// Record name within its kind.
         key: String,
     },
 }

@@ -35,11 +35,11 @@ impl PartitionFormat {
 /// Files that replace the content of partitions.
 #[derive(Debug)]
 pub(crate) struct Conversion {
-    /// The table from which the rows were read.
+    /// The table that the rows were read from.
     pub(crate) base: Arc<TableSnapshot>,
-    /// Version of the definition with which the rows were written.
+    /// Version of the definition that the rows were written with.
     pub(crate) schema_version: u64,
-    /// Start timestamps and new segments of the partitions.
+    /// The partitions' start timestamps and new segments.
     pub(crate) partitions: Vec<(i64, Vec<SegmentMeta>)>,
 }
 

@@ -26,7 +26,7 @@ use crate::table::time_range::TimeRange;
 use crate::table::{TableSnapshot, row_position};
 
 /// A segment is rewritten only if the number of deleted rows is at least its row count divided by
-/// this.
+/// this number.
 const MIN_DELETED_DIVISOR: u64 = 32;
 
 /// Rows of a table to delete.

@@ -24,7 +24,7 @@ use crate::table::upsert::{UpsertKeys, last_of_each};
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub(crate) count: usize,
-    /// Columns in the order of the definition; symbols still as strings.
+    /// Columns in definition order; symbols still as strings.
     pub(crate) columns: Vec<ArrayRef>,
 }
 

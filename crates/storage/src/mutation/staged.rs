@@ -135,8 +135,8 @@ impl StagedRows {
         self.times.last().copied().unwrap_or(i64::MIN)
     }
 
-    /// Bytes in memory, including the batch's other rows, which are retained together with these
-    /// rows.
+    /// Size in memory, in bytes. Includes the batch's other rows, which are retained together with
+    /// these rows.
     pub(crate) fn memory_bytes(&self) -> usize {
         let cells = self.columns.iter().map(ColumnData::byte_size).sum::<usize>();
         // With a single range, the timestamps share the memory of the timestamp column.

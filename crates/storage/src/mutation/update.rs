@@ -34,7 +34,7 @@ pub struct Update {
     /// commit fails with `Replan`, and the rows must be found again.
     /// [`Storage::lock_writes`](crate::Storage::lock_writes) prevents that.
     pub base: Arc<TableSnapshot>,
-    /// Version of the definition to which `columns` refer.
+    /// Version of the definition that `columns` refer to.
     pub schema_version: u64,
     /// Positions of the changed columns in that definition.
     pub columns: Vec<usize>,
@@ -284,7 +284,7 @@ pub(crate) fn hits(
     }
 }
 
-/// Selects one run's or segment's cells from those of the partition.
+/// Selects a single run's or segment's cells from the partition's cells.
 fn own_cells(
     sql_type: SqlType,
     cells: &ColumnData,

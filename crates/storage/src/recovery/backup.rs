@@ -21,7 +21,7 @@ use crate::storage::{LogPosition, Storage};
 
 /// Directory of the copy below the root.
 pub const BACKUP_FOLDER: &str = BACKUP;
-/// Bytes of a log file that are copied per step.
+/// Number of bytes of a log file that are copied per step.
 const COPY_BYTES: usize = 4 << 20;
 
 impl Storage {

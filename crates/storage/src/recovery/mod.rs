@@ -33,7 +33,7 @@ use crate::snapshot::Snapshot;
 use crate::state::context::PendingRewrites;
 use crate::state::recent::RecentCommits;
 
-/// Recovered state from which the storage starts.
+/// Recovered state that the storage starts from.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     /// Commits to followed tables found in the log.

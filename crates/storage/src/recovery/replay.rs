@@ -228,7 +228,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Whether the rows have columns that differ from the table's because a change of its
+    /// Whether the rows have columns that differ from the table's because a change to its
     /// definition was lost.
     fn is_of_lost_definition(&self, op: &Op) -> bool {
         let table = op.table().filter(|table| self.snapshot.is_missing_records(*table));

@@ -20,10 +20,10 @@ use crate::table::TableSnapshot;
 use crate::table::records::LOST_RECORDS;
 use crate::table::schema::TableId;
 
-/// Damaged data of a table, which [`Storage::skip_damage`] gives up.
+/// Damaged data in a table, which [`Storage::skip_damage`] gives up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostData {
-    /// Name of the partition; empty if the damage affects the whole table.
+    /// Partition name; empty if the damage affects the whole table.
     pub partition: String,
     /// Number of lost rows; 0 if unknown.
     pub rows: u64,

@@ -15,8 +15,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 
-/// Bytes of string data after which a column starts another body, because Arrow views address at
-/// most 2 GiB.
+/// Size in bytes of string data after which a column starts another body, because Arrow views
+/// address at most 2 GiB.
 pub(crate) const TEXT_BODY_BYTES: u64 = 1 << 30;
 
 /// A column's bytes.

@@ -103,7 +103,7 @@ impl ColumnData {
         }
     }
 
-    /// Approximate bytes of this column in memory. A slice counts only its own rows.
+    /// Approximate size of this column in memory, in bytes. A slice counts only its own rows.
     pub(crate) fn byte_size(&self) -> usize {
         match self.array().data_type() {
             DataType::Utf8View => {

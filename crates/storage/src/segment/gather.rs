@@ -12,7 +12,7 @@ use crate::table::schema::ColumnSchema;
 
 /// Maximum number of rows that are copied together while a segment is written.
 const GATHER_ROWS: usize = 32 << 10;
-/// A range of at least this many rows of one source is written without a copy.
+/// A range of at least this many rows from one source is written without copying.
 const IN_PLACE_ROWS: usize = 4 << 10;
 
 /// Source of cells.

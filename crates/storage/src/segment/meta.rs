@@ -7,7 +7,7 @@ use crate::log::codec::{Decoder, Encoder};
 /// A segment's metadata in the manifest and the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentMeta {
-    /// Name of the file within the table's directory.
+    /// File name within the table's directory.
     pub(crate) name: String,
     pub(crate) file_len: u64,
     /// Checksum of the footer, which contains the checksums of all sections.
@@ -41,7 +41,7 @@ impl SegmentMeta {
     }
 }
 
-/// A byte range of a segment, with its checksum.
+/// A byte range in a segment, with its checksum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Section {
     pub(crate) offset: u64,

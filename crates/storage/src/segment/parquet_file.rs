@@ -73,7 +73,7 @@ struct DescribedColumn {
     checksum: u32,
 }
 
-/// Bytes of a file, and the checksum of its footer.
+/// A file's bytes and its footer checksum.
 #[derive(Debug)]
 pub(crate) struct Encoded {
     pub(crate) bytes: Vec<u8>,
@@ -221,12 +221,12 @@ struct Opened {
     columns: Vec<DescribedColumn>,
 }
 
-/// File of a segment from which its columns are read.
+/// A segment's file, from which its columns are read.
 pub(crate) trait MappedFile {
     /// Path, for error messages.
     fn path(&self) -> &str;
     fn meta(&self) -> &SegmentMeta;
-    /// Bytes of the file.
+    /// The file's bytes.
     fn map(&self) -> EngineResult<Buffer>;
 
     fn rows(&self) -> usize {
@@ -335,7 +335,7 @@ fn open(segment: &dyn MappedFile) -> EngineResult<Opened> {
     Ok(Opened { bytes, metadata, columns: described.columns })
 }
 
-/// Bytes of the file that belong to columns with unknown identifiers.
+/// Number of bytes in the file that belong to columns with unknown identifiers.
 pub(crate) fn bytes_beside(
     segment: &dyn MappedFile,
     is_known: impl Fn(u32) -> bool,

@@ -1,4 +1,4 @@
-//! Minimum and maximum of each block of a column. They are computed on first use and cached with
+//! Minimum and maximum of each block in a column. They are computed on first use and cached with
 //! the mapped file, whose cells never change. They are not stored in the file.
 
 use std::ops::Range;

@@ -33,14 +33,14 @@ pub(crate) struct ApplyContext<'a> {
 /// Data that the next checkpoint must rewrite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PendingRewrites {
-    /// Bytes of deleted rows that the checkpoint frees.
+    /// Size in bytes of deleted rows that the checkpoint frees.
     pub(crate) dead_bytes: u64,
-    /// Bytes of files with updated cells. The checkpoint needs this much disk space to rewrite
-    /// them.
+    /// Size in bytes of files with updated cells. The checkpoint needs this much disk space to
+    /// rewrite them.
     pub(crate) rewrite_bytes: u64,
 }
 
-/// Bytes of deleted rows below which no checkpoint is requested.
+/// Size in bytes of deleted rows below which no checkpoint is requested.
 const MUCH_BYTES: u64 = 64 << 10;
 
 impl PendingRewrites {

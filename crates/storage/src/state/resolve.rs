@@ -156,7 +156,7 @@ pub(crate) fn resolve_replace(
     Ok(schema)
 }
 
-/// Checks that each key is a column of the table, and that one is the designated timestamp.
+/// Checks that each key is a column of the table, and that one key is the designated timestamp.
 fn check_dedup_keys(schema: &TableSchema) -> EngineResult<()> {
     let is_column = |key: &u32| schema.columns.iter().any(|column| column.id == *key);
     let timed =

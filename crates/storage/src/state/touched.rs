@@ -26,7 +26,7 @@ use crate::table::time_range::Span;
 /// Maximum number of ranges per table.
 const MAX_RANGES: usize = 1_024;
 /// Rows added by one step form one range, unless a gap exceeds the time between the first and the
-/// last row divided by this. A step therefore adds at most this many ranges.
+/// last row divided by this number. A step therefore adds at most this many ranges.
 const GAP_DIVISOR: i64 = 256;
 
 /// Size of a range in the record, in bytes.

@@ -172,8 +172,8 @@ fn has_segments(commit: &FollowedCommit) -> bool {
     commit.added.iter().flatten().any(|added| matches!(added, Added::Segments(_)))
 }
 
-/// Returns a table with only the rows that the commits added; `None` if a segment has been merged
-/// with others since.
+/// Returns a table with only the rows that the commits added; `None` if a segment has since been
+/// merged with other segments.
 fn rows_of(
     table: &TableSnapshot,
     commits: &[Arc<FollowedCommit>],

@@ -16,9 +16,9 @@ use crate::table::schema::TableId;
 /// Data that differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Identifier of the table; 0 if no table is affected.
+    /// Table identifier; 0 if no table is affected.
     pub table_id: TableId,
-    /// Name of the table; its number if its definition is lost; empty if no table is affected.
+    /// Table name; the table's number if its definition is lost; empty if no table is affected.
     pub table: String,
     /// The file and its damage.
     pub what: String,

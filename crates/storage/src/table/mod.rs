@@ -31,8 +31,8 @@ use crate::table::schema::TableSchema;
 use crate::table::symbols::SymbolDictionary;
 use crate::table::time_range::TimeRange;
 
-/// Number of bits in a row identifier that contain the row number within a partition. The other
-/// bits contain the partition.
+/// Number of bits in a row identifier that store the row number within a partition. The other bits
+/// store the partition.
 const ROW_BITS: u32 = 40;
 
 fn row_id(partition: usize, row: u64) -> i64 {
@@ -44,7 +44,7 @@ pub(crate) fn row_position(row_id: i64) -> (usize, u64) {
     ((row_id >> ROW_BITS) as usize, (row_id & ((1 << ROW_BITS) - 1)) as u64)
 }
 
-/// Definition and dictionaries with which a table's rows are interpreted; shared by all slices of a
+/// Definition and dictionaries used to interpret a table's rows; shared by all slices of a
 /// snapshot.
 #[derive(Debug, Clone)]
 pub(crate) struct TableHead {
@@ -327,7 +327,7 @@ impl TableHead {
 /// Remaining rows of a transaction in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionInfo {
-    /// Number of the transaction.
+    /// Transaction number.
     pub lsn: u64,
     /// First and last designated timestamp; both are zero if there is no such column.
     pub bounds: (i64, i64),

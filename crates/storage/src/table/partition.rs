@@ -120,8 +120,8 @@ impl Partition {
             let sources: Vec<RowSource> =
                 cluster.iter().map(|&index| pieces[index].clone()).collect();
             match &sources[..] {
-                // A single run or segment no longer replaces rows. Otherwise, rows to which an
-                // update gives equal keys would replace each other in a later merge.
+                // A single run or segment no longer replaces rows. Otherwise, rows that receive
+                // equal keys from an update would replace each other in a later merge.
                 [RowSource::Segment(segment)] => segments.push(Arc::new(segment.settled())),
                 [RowSource::Run(run)] => runs.push(Arc::new(run.settled())),
                 _ => runs.push(Arc::new(one_run(&sources, schema, timestamp)?)),

@@ -3,17 +3,18 @@
 use serde::{Deserialize, Serialize};
 use tidemark_types::{PartitionBy, SqlType, identifier};
 
-/// Permanent identifier of a table; never reused.
+/// A table's permanent identifier; never reused.
 pub type TableId = u64;
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnSchema {
-    /// Permanent identifier of the column within its table; 0 in a change requests a new one.
+    /// Permanent identifier of the column within its table; 0 in a change requests a new
+    /// identifier.
     pub id: u32,
     /// Name, in its original case.
     pub name: String,
-    /// Type of the column.
+    /// Column type.
     pub sql_type: SqlType,
     /// Expected number of distinct symbols; stored only for SHOW, not a limit.
     pub symbol_capacity: u32,
@@ -21,7 +22,7 @@ pub struct ColumnSchema {
     pub symbol_cache: bool,
     /// Declared index; stored only for SHOW.
     pub indexed: bool,
-    /// Values per block of the index; stored only for SHOW.
+    /// Values per index block; stored only for SHOW.
     #[serde(default = "default_index_capacity")]
     pub index_capacity: u32,
     /// Whether every row must have a value. Existing rows are not checked.
@@ -42,7 +43,7 @@ pub struct ColumnSchema {
     /// Default for rows without a value. The producer of the rows applies the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<ColumnDefault>,
-    /// The column whose cells this one took over in a type change; 0 for none.
+    /// The column whose cells this column took over in a type change; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_place_of: u32,
 }
@@ -50,7 +51,7 @@ pub struct ColumnSchema {
 /// Default of a column, in a form that the storage does not interpret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnDefault {
-    /// SQL text of the default.
+    /// The default's SQL text.
     pub text: String,
     /// Syntax tree, as JSON, from which the default is computed.
     pub tree: String,
@@ -95,7 +96,7 @@ impl ColumnSchema {
 /// A table's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSchema {
-    /// Identifier of the table; 0 in a change requests a new one.
+    /// Table identifier; 0 in a change requests a new identifier.
     pub id: TableId,
     /// Name, in its original case.
     pub name: String,
@@ -106,7 +107,7 @@ pub struct TableSchema {
     pub columns: Vec<ColumnSchema>,
     /// Position of the designated timestamp.
     pub timestamp: Option<usize>,
-    /// Time unit of the partitions.
+    /// Time unit of each partition.
     pub partition_by: PartitionBy,
     /// Whether the table was declared with WAL; stored only for SHOW.
     pub wal: bool,
@@ -127,7 +128,7 @@ pub struct TableSchema {
     /// Actions on partitions as they age, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<StoragePolicy>,
-    /// The table that this one replaced when an import overwrote it; 0 for none.
+    /// The table that this table replaced when an import overwrote it; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_place_of: TableId,
 }
@@ -154,7 +155,7 @@ pub struct StoragePolicy {
 pub struct Constraint {
     /// Name, in its original case.
     pub name: String,
-    /// Kind of the constraint.
+    /// Constraint kind.
     pub kind: ConstraintKind,
     /// Column names, in key order.
     pub columns: Vec<String>,
@@ -176,7 +177,7 @@ pub enum ConstraintKind {
     Index,
     /// An index that does not allow equal keys.
     UniqueIndex,
-    /// A condition, of which only the name is stored.
+    /// A condition; only its name is stored.
     Check,
 }
 
@@ -248,7 +249,7 @@ impl TableSchema {
         self.columns.iter().position(|column| identifier::same(&column.name, name))
     }
 
-    /// Column of the designated timestamp, if any.
+    /// The designated timestamp column, if any.
     #[must_use]
     pub fn timestamp_column(&self) -> Option<&ColumnSchema> {
         self.columns.get(self.timestamp?)

@@ -33,7 +33,7 @@ impl<K, V> Default for ShardedMap<K, V> {
 
 impl<K: Hash + Eq + Clone, V: Clone> ShardedMap<K, V> {
     fn shard_of<Q: Hash + ?Sized>(key: &Q) -> usize {
-        // Uses the upper bits, because the map inside uses the lower ones.
+        // Uses the upper bits, because the inner map uses the lower bits.
         (FxBuildHasher.hash_one(key) >> 40) as usize % SHARDS
     }
 

@@ -39,7 +39,8 @@ pub(crate) struct SymbolStore {
     damage: Mutex<Option<EngineError>>,
     /// Number of unknown strings.
     lost: AtomicUsize,
-    /// Whether the next checkpoint rewrites all strings, including placeholders for unknown ones.
+    /// Whether the next checkpoint rewrites all strings, including placeholders for unknown
+    /// strings.
     accepted: AtomicBool,
 }
 
@@ -193,7 +194,7 @@ impl SymbolStore {
         self.files.lock().iter().map(|file| Arc::clone(&file.file)).collect()
     }
 
-    /// Strings of keys `from..to`.
+    /// Returns the strings for keys `from..to`.
     pub(crate) fn texts(&self, from: u32, to: u32) -> Vec<String> {
         let texts = self.inner.read();
         (from..to).map(|key| String::from_utf8_lossy(texts.text(key)).into_owned()).collect()
@@ -274,18 +275,18 @@ impl SymbolDictionary {
         self.len == 0
     }
 
-    /// String of a key; empty if the key is out of range.
+    /// Returns the string for a key; empty if the key is out of range.
     pub fn get(&self, key: u32) -> &str {
         let texts = self.array().as_string::<i32>();
         if (key as usize) < texts.len() { texts.value(key as usize) } else { "" }
     }
 
-    /// Key of a string, if any.
+    /// Returns the key of a string, if any.
     pub fn lookup(&self, text: &str) -> Option<u32> {
         self.store.lookup(text).filter(|&key| key < self.len)
     }
 
-    /// All strings in key order, as one `StringArray` that all callers share.
+    /// All strings in key order, as one `StringArray` shared by all callers.
     pub fn values(&self) -> ArrayRef {
         Arc::clone(self.array())
     }

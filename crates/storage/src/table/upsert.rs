@@ -142,7 +142,7 @@ pub(crate) fn upsert_order(
 /// An element of a merged order.
 #[derive(Debug)]
 enum Item {
-    /// Rows whose timestamps occur in no other source.
+    /// Rows whose timestamps do not occur in any other source.
     Free(SourceRange),
     /// Rows of several sources with the same timestamp, in arrival order.
     Tie(Vec<SourceRange>),
@@ -306,8 +306,8 @@ impl<'a> Seen<'a> {
         Self { sets: encoded.iter().map(set).collect() }
     }
 
-    /// Returns whether a later row replaces this row. Also adds this row to `set`, by whose keys it
-    /// replaces earlier rows.
+    /// Returns whether a later row replaces this row. Also adds this row to `set`, whose keys
+    /// determine which earlier rows it replaces.
     fn meets(&mut self, row: usize, set: Option<usize>) -> bool {
         let replaced = self.sets.iter().any(|seen| seen.contains(row));
         if let Some(set) = set {

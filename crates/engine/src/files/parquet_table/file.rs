@@ -15,7 +15,7 @@ use super::footer::{check_depth, damaged};
 use super::prune::{Bounds, bounds_of};
 use crate::runtime::guard;
 
-/// Footer key with the column by which the whole file is sorted; `tidemark-wire` writes it.
+/// Footer key for the column that the whole file is sorted by; `tidemark-wire` writes it.
 const SORTED_KEY: &str = "tidemark.sorted";
 
 /// Column positions by name. Files may have tens of thousands of columns.

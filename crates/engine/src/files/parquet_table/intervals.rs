@@ -12,7 +12,7 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use tidemark_types::period::Period;
 use tidemark_types::{EngineError, EngineResult, account};
 
-/// Arrow type in which an interval is stored.
+/// Arrow type that stores an interval.
 pub(super) const STORED: DataType = DataType::FixedSizeBinary(12);
 /// Approximate maximum length of an interval's string, in bytes.
 const TEXT_BYTES: usize = 64;

@@ -37,7 +37,7 @@ use scan::{FileSelection, ParquetScanExec, Source};
 /// Maximum number of files per table.
 pub(crate) const MAX_FILES: usize = 10_000;
 
-/// A table whose rows are in Parquet files.
+/// A table backed by Parquet files.
 #[derive(Debug)]
 pub(crate) struct ParquetTable {
     files: Vec<Arc<ParquetFile>>,

@@ -9,7 +9,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 /// Maximum number of alternatives that one pattern expands to.
 const MAX_ALTERNATIVES: usize = 1_000;
-/// Maximum length of an alternative in bytes. No path is longer.
+/// Maximum length of an alternative, in bytes. No path is longer.
 const MAX_BYTES: usize = 4_096;
 /// Maximum number of directory entries examined for one pattern.
 const MAX_ENTRIES: usize = 200_000;

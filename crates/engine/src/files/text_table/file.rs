@@ -147,7 +147,7 @@ impl Text {
         version.is_at(path, known) && self.version.is_at(&self.path, known)
     }
 
-    /// Opens the file, provided that it still has this version.
+    /// Opens the file if it still has this version.
     pub(super) fn open(&self) -> EngineResult<File> {
         let file = File::open(&self.path).map_err(|_| changed(&self.name))?;
         let found = file.metadata().map_err(|_| changed(&self.name))?;

@@ -33,7 +33,7 @@ const MAX_CACHED_TABLES: usize = 64;
 /// Maximum number of columns in a cached table, summed across its files.
 const MAX_CACHED_COLUMNS: usize = 20_000;
 
-/// A table whose rows are in text files.
+/// A table backed by text files.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     texts: Vec<Arc<Text>>,

@@ -105,7 +105,7 @@ impl Merged {
         !next.defines() && next.tables.iter().all(is_same)
     }
 
-    /// Adds the rows of a commit. Shares the cells with the request instead of copying them.
+    /// Adds a commit's rows. Shares the cells with the request instead of copying them.
     fn add(&mut self, request: &CommitRequest) -> RequestedCommit {
         let mut tables = Vec::with_capacity(request.tables.len());
         for rows in &request.tables {

@@ -39,10 +39,10 @@ struct Connection {
     state: Mutex<State>,
 }
 
-/// State that the reader and the commits share. At most one commit runs at a time.
+/// State shared by the reader and the commits. At most one commit runs at a time.
 struct State {
     reading: Reading,
-    /// Number of messages read, and their total bytes.
+    /// Number of messages read, and their total size in bytes.
     messages: u64,
     bytes: u64,
     /// Rows for which no commit has been requested yet.
