@@ -1,10 +1,10 @@
-//! Memory shared by the states of views between their refreshes. It has a common limit and is
-//! reserved before use.
+//! Memory shared by view states between refreshes. It has a common limit and is reserved before
+//! use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Memory budget of all states.
+/// Memory budget for all states.
 #[derive(Debug)]
 pub struct StateMemory {
     limit: usize,
@@ -42,8 +42,8 @@ impl StateReservation {
         self.bytes
     }
 
-    /// Changes the reservation to a total of `bytes`. Returns false, and changes nothing, if the
-    /// budget is too small.
+    /// Changes the reservation to a total of `bytes`. If the budget is too small, changes nothing
+    /// and returns false.
     pub(crate) fn try_resize(&mut self, bytes: usize) -> bool {
         let StateMemory { limit, used } = self.of.as_ref();
         let own = self.bytes;

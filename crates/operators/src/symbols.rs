@@ -1,4 +1,4 @@
-//! Finds the table column from which a symbol expression of a physical plan originates.
+//! Finds the table column that a symbol expression in a physical plan originates from.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use tidemark_storage::SymbolDictionary;
 use crate::plan_node::PlanNode;
 use crate::scan::exec::SliceScan;
 
-/// The property of a column that must be the same as in the scan: its values in scan order, or its
-/// symbol keys. Sorted or merged rows have the scan's values. If they were spilled, their symbol
-/// keys differ, because each file is read with a separate dictionary.
+/// What must be the same in a column as in the scan: its values in scan order, or its symbol keys.
+/// Sorted or merged rows have the scan's values. If they were spilled, their symbol keys differ,
+/// because each file is read with a separate dictionary.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Values,
@@ -22,7 +22,7 @@ enum Cells {
 /// A scan and one of its output columns.
 pub(crate) type Origin<'a> = (&'a SliceScan, usize);
 
-/// Returns the scan column that this expression passes on unchanged; `None` for any other
+/// Returns the scan column that this expression passes through unchanged; `None` for any other
 /// expression.
 pub fn origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
@@ -31,8 +31,8 @@ pub fn origin<'a>(
     column_origin(plan, expr.downcast_ref::<Column>()?.index(), Cells::Values, &mut false)
 }
 
-/// Like [`origin`], but also returns whether the column may be null here, because of the scan or of
-/// a join without a match.
+/// Like [`origin`], but also returns whether the column may be null here because of the scan or
+/// because of a join without a match.
 pub(crate) fn nullable_origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,
@@ -43,7 +43,7 @@ pub(crate) fn nullable_origin<'a>(
     Some(((scan, output), unmatched || scan.has_nulls(output)))
 }
 
-/// Finds the scan column from which a column originates. Sets `unmatched` if a join in between may
+/// Finds the scan column that a column originates from. Sets `unmatched` if a join in between may
 /// have no match for it.
 fn column_origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
@@ -86,7 +86,7 @@ fn column_origin<'a>(
     column_origin(input, index, cells, unmatched)
 }
 
-/// Returns the dictionary of a symbol expression, if it comes from one table column.
+/// Returns the dictionary of a symbol expression, if it comes from a single table column.
 pub(crate) fn dictionary(
     plan: &Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,

@@ -45,10 +45,10 @@ pub(crate) struct DenseNumbers {
 impl DenseNumbers {
     /// Maximum distance between two values.
     pub(crate) const MAX_DISTANCE: u64 = (1 << 16) - 1;
-    /// Maximum distance for which slots pay off regardless of the number of rows.
+    /// Maximum distance at which slots pay off regardless of the number of rows.
     pub(crate) const FEW: usize = 1 << 10;
 
-    /// Returns the range from the minimum to the maximum, if it is small.
+    /// Returns the range from the minimum to the maximum value, if it is small.
     pub(crate) fn between(data_type: &DataType, (lowest, greatest): (i64, i64)) -> Option<Self> {
         let distance = u64::try_from(greatest.checked_sub(lowest)?).ok()?;
         let count =
@@ -56,7 +56,7 @@ impl DenseNumbers {
         Some(Self { data_type: data_type.clone(), min: lowest, count: count? })
     }
 
-    /// Returns the codes of values; `None` if a value is out of range.
+    /// Returns the codes of the values; `None` if a value is out of range.
     fn codes(&self, values: &ArrayRef, buffer: &mut Vec<i32>) -> Option<Int32Array> {
         if let Some(booleans) = values.as_boolean_opt() {
             let codes = booleans.values().iter().map(i32::from).collect();
@@ -75,7 +75,7 @@ impl DenseNumbers {
         (bits < self.count as u64).then(|| Int32Array::new(codes.into(), nulls.cloned()))
     }
 
-    /// Computes the distances of values from the minimum, and the bitwise OR of the distances.
+    /// Computes each value's distance from the minimum, and the bitwise OR of all distances.
     fn distances<P: ArrowPrimitiveType<Native: Native>>(
         &self,
         values: &ArrayRef,
@@ -145,18 +145,18 @@ pub(crate) fn slots_of(digits: &[Digit]) -> Option<usize> {
     digits.iter().try_fold(1_usize, |slots, digit| slots.checked_mul(digit.values() + 1))
 }
 
-/// Whether these keys fit a slot table.
+/// Whether these keys fit in a slot table.
 pub(crate) fn fits(digits: &[Digit]) -> bool {
     let is_symbol = |digit: &Digit| matches!(digit, Digit::Symbol(_));
     let max = if digits.iter().all(is_symbol) { MAX_OF_SYMBOLS } else { MAX_OF_NUMBERS };
     slots_of(digits).is_some_and(|slots| slots <= max)
 }
 
-/// Groups of one bucket, by slot.
+/// A bucket's groups, by slot.
 pub(super) struct SlotKeys {
     digits: Vec<Digit>,
     slots: Vec<u32>,
-    /// Combined key of each group.
+    /// Each group's combined key.
     keys: Vec<u32>,
     /// The bucket that `slots` describes.
     bucket: Option<u32>,
@@ -178,7 +178,7 @@ impl SlotKeys {
         self.digits.iter().map(Digit::data_type).collect()
     }
 
-    /// Removes and returns the combined keys of the groups.
+    /// Removes and returns the groups' combined keys.
     pub(super) fn take_keys(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.keys)
     }
@@ -199,7 +199,8 @@ impl SlotKeys {
         self.bucket = Some(bucket);
     }
 
-    /// Returns the groups of rows in the current bucket. New groups get indexes from `next` on.
+    /// Returns the groups of rows in the current bucket. New groups are numbered starting at
+    /// `next`.
     pub(super) fn assign(
         &mut self,
         codes: &[i32],
@@ -213,8 +214,8 @@ impl SlotKeys {
         self.keys.extend_from_slice(&sink.new_keys[found..]);
     }
 
-    /// Returns the group of a combined key in the current bucket, which is `next` if the key is
-    /// new, and whether the key is new.
+    /// Returns the group of a combined key in the current bucket, and whether the key is new. A new
+    /// key's group is `next`.
     pub(super) fn group(&mut self, key: u32, next: u32) -> (u32, bool) {
         let slot = &mut self.slots[key as usize];
         let is_new = *slot == NO_GROUP;
@@ -226,8 +227,8 @@ impl SlotKeys {
     }
 
     /// Returns each row's code, which is its combined key minus one. For a single key, these are
-    /// the codes of the key, including nulls. For several keys, null is encoded as a digit. `None`
-    /// if an integer is outside the known range.
+    /// the key's own codes, including nulls. For several keys, null is encoded as a digit. Returns
+    /// `None` if an integer is outside the known range.
     pub(super) fn codes(&mut self, keys: &[ArrayRef]) -> Result<Option<Int32Array>> {
         if let ([key], [digit]) = (keys, self.digits.as_slice()) {
             return digit.codes(key, &mut self.buffer);
@@ -253,7 +254,7 @@ impl SlotKeys {
     /// Reuses the buffer of codes from [`Self::codes`] for the next batch.
     pub(super) fn reuse(&mut self, codes: Int32Array) {
         let (_, codes, _) = codes.into_parts();
-        // The conversion fails for the buffer of symbol keys, which belongs to the table.
+        // The conversion fails for a buffer of symbol keys because it belongs to the table.
         self.buffer = codes.into_inner().into_vec().unwrap_or_default();
     }
 
@@ -263,7 +264,7 @@ impl SlotKeys {
         self.digits.iter().zip(codes).map(|(digit, codes)| digit.column(codes)).collect()
     }
 
-    /// Returns the symbols of some groups, by key; `None` if a key is an integer.
+    /// Returns some groups' symbols, by key; `None` if a key is an integer.
     pub(super) fn symbols_of(
         &self,
         groups: &[u32],
@@ -276,7 +277,7 @@ impl SlotKeys {
         self.digits.iter().zip(self.split(combined)).map(symbol).collect()
     }
 
-    /// Splits combined keys into the codes of each key.
+    /// Splits combined keys into the individual keys' codes.
     fn split(&self, mut combined: Vec<u32>) -> Vec<Int32Array> {
         let mut codes = Vec::with_capacity(self.digits.len());
         for digit in self.digits.iter().rev() {
@@ -301,7 +302,7 @@ fn zeros(buffer: &mut Vec<i32>, len: usize) -> Vec<i32> {
     zeros
 }
 
-/// Returns the groups of a bucket. While `monotone` is true, these are the last groups, if any.
+/// Returns the groups in a bucket. While `monotone` is true, these are the last groups, if any.
 fn groups_of(bucket: u32, buckets: &[u32], monotone: bool) -> Vec<usize> {
     if !monotone {
         return (0..buckets.len()).filter(|&group| buckets[group] == bucket).collect();
@@ -382,8 +383,8 @@ mod tests {
         Random(seed)
     }
 
-    /// Returns an index filled from batches with numbers in and out of range, and the group of each
-    /// key.
+    /// Returns an index filled from batches with numbers inside and outside the range, and the
+    /// group of each key.
     fn filled(random: &mut Random, min: i64, first: i64) -> (GroupIndex, HashMap<Key, u32>) {
         let mut index = index((min, min + 30));
         let mut known: HashMap<Key, u32> = HashMap::new();
@@ -404,7 +405,7 @@ mod tests {
         (index, known)
     }
 
-    /// Numbers outside the known range are hashed, in one or both of two merged indexes.
+    /// Numbers outside the known range are hashed in one or both of two merged indexes.
     #[test]
     fn array_slots_and_hash_groups_can_be_merged() {
         let mut random = random();

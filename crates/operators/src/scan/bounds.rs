@@ -1,4 +1,4 @@
-//! Range of the integers in a scan's column.
+//! Value range of an integer column in a scan.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use tidemark_types::account;
 use super::exec::SliceScan;
 use crate::error::engine_error;
 
-/// Maximum number of rows that are read where zone maps are missing.
+/// Maximum number of rows to read if zone maps are missing.
 const MAX_WITHOUT_ZONES: usize = 1 << 20;
 
-/// Returns the minimum and maximum non-null value of an output column. `None` if they cannot be
-/// found quickly, or differ by more than `max`.
+/// Returns the minimum and maximum non-null values of an output column. Returns `None` if they
+/// cannot be found quickly or differ by more than `max`.
 pub(crate) fn integer_bounds(
     scan: &SliceScan,
     output: usize,
@@ -38,11 +38,11 @@ pub(crate) fn integer_bounds(
             }
         }
     }
-    // If a column has only nulls, any bounds are valid.
+    // If a column contains only nulls, any bounds are valid.
     Ok(Some(found.0.unwrap_or_default()))
 }
 
-/// Computes the zones of rows that are not stored in a file.
+/// Computes the zones for rows that are not stored in a file.
 fn zones_of(
     slice: &Slice,
     column: usize,

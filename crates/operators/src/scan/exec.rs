@@ -25,23 +25,24 @@ use super::time_filter;
 use crate::error::engine_error;
 use crate::properties::properties;
 
-/// The name of a scan in EXPLAIN.
+/// A scan's name in EXPLAIN.
 pub(super) const TABLE_SCAN: &str = "TableScanExec";
 
 /// With fewer rows than this, a second worker costs more than it saves.
 const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
 
-/// How a scan is divided among workers.
+/// How a scan is divided between workers.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanPartitioning {
     /// Maximum number of partitions.
     pub max: usize,
-    /// Minimum rows of a partition and maximum rows of a batch; `None` selects the fastest values.
+    /// Minimum number of rows in a partition and maximum number of rows in a batch; `None` selects
+    /// the fastest values.
     pub rows: Option<NonZeroUsize>,
 }
 
 impl ScanPartitioning {
-    /// Returns the partitioning that the session options request.
+    /// Returns the partitioning requested by the session options.
     pub fn of(config: &SessionConfig) -> Self {
         let rows = config.get_extension::<PartitionRows>().map(|rows| rows.0);
         Self { max: config.target_partitions(), rows }
@@ -68,26 +69,26 @@ impl ScanPartitioning {
 /// Session setting for [`ScanPartitioning::rows`].
 pub struct PartitionRows(pub NonZeroUsize);
 
-/// Scans a table. Partition `i` precedes partition `i + 1` in time (follows it if backward), and
-/// every partition is in timestamp order.
+/// Scans a table. Partition `i` precedes partition `i + 1` in time (or follows it, if backward),
+/// and every partition is in timestamp order.
 #[derive(Debug, Clone)]
 pub struct SliceScan {
     table: Arc<TableSnapshot>,
-    /// Time ranges that determine which rows are read; empty for all rows. `None` if a filter in
-    /// the plan also restricts the rows.
+    /// The time ranges that determine which rows are read; empty for all rows. `None` if a filter
+    /// in the plan restricts the rows as well.
     ranges: Option<Vec<TimeRange>>,
     projection: Vec<usize>,
     partitioning: ScanPartitioning,
     partitions: Vec<Arc<Vec<ScanUnit>>>,
     backward: bool,
-    /// Whether the scan is read as one partition, regardless of its number of rows.
+    /// Whether the scan is read as a single partition, regardless of its number of rows.
     is_single: bool,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
 }
 
 impl SliceScan {
-    /// Creates a forward scan of the rows within `ranges` (all rows if empty), in partitions of
+    /// Creates a forward scan of the rows within `ranges` (all rows if empty), with partitions of
     /// about equal size.
     pub fn try_new(
         table: Arc<TableSnapshot>,
@@ -113,13 +114,14 @@ impl SliceScan {
         })
     }
 
-    /// Whether the session options set the partition size, instead of the fastest size being used.
+    /// Whether the partition size comes from the session options rather than being chosen for
+    /// speed.
     pub(crate) fn is_cut_small(&self) -> bool {
         self.partitioning.rows.is_some()
     }
 
-    /// Returns the scan as one partition, so that later rows are not read if only few rows are
-    /// needed.
+    /// Returns the scan as a single partition, so that later rows are not read if only a few rows
+    /// are needed.
     #[must_use]
     pub fn as_one_partition(&self) -> Self {
         let units = self.units().cloned().collect();
@@ -129,12 +131,12 @@ impl SliceScan {
         Self { partitions, is_single: true, properties, ..self.clone() }
     }
 
-    /// First and last designated timestamp of each partition; `None` if it has no rows.
+    /// First and last designated timestamps of each partition; `None` for a partition without rows.
     pub(crate) fn spans(&self) -> Result<Vec<Option<(i64, i64)>>> {
         self.partitions.iter().map(|units| span_of(units)).collect()
     }
 
-    /// Returns a forward scan with one partition per span, which contains all rows within the span.
+    /// Returns a forward scan with one partition per span, each containing all rows in that span.
     /// Rows at a timestamp shared by two spans are in both partitions.
     pub(crate) fn cut_at(&self, spans: &[Option<(i64, i64)>]) -> Result<Self> {
         let part = |span: &Option<(i64, i64)>| -> Result<_> {
@@ -171,14 +173,15 @@ impl SliceScan {
         Ok(units)
     }
 
-    /// Marks the scan as restricted by a filter in the plan.
+    /// Marks the scan as being restricted by a filter in the plan.
     #[must_use]
     pub fn filtered(self) -> Self {
         Self { ranges: None, ..self }
     }
 
-    /// Returns the scan over the requested ranges; the predicate is ignored. `None` if the scan's
-    /// rows depend on more than the known ranges, or if there would be more than one partition.
+    /// Returns the scan over the requested ranges; the predicate is ignored. Returns `None` if the
+    /// scan's rows depend on more than the known ranges, or if there would be more than one
+    /// partition.
     pub fn reading(&self, Rows { known, ranges, .. }: Rows<'_>) -> Result<Option<Self>> {
         if self.ranges.as_deref() != Some(known) {
             return Ok(None);
@@ -189,7 +192,7 @@ impl SliceScan {
         if self.partitions.len() != 1 {
             return Ok(None);
         }
-        // A maximum of two partitions is enough to detect that the rows need more than one.
+        // Two partitions are enough to detect that the rows need more than one.
         let partitioning = ScanPartitioning { max: 2, ..self.partitioning };
         let limit = self.limit.filter(|_| !self.backward);
         let mut partitions = partitions_of(&self.table, ranges, partitioning, limit)?;
@@ -199,7 +202,7 @@ impl SliceScan {
         if self.backward {
             partitions = turned(&partitions, true, self.limit);
         }
-        // The result must also have one partition. Otherwise, its properties would be invalid.
+        // The result must also have one partition; otherwise, its properties would be invalid.
         let ranges = Some(ranges.to_vec());
         Ok((partitions.len() == 1).then(|| Self { ranges, partitions, ..self.clone() }))
     }
@@ -225,7 +228,7 @@ impl SliceScan {
         Ok(scan_properties(&self.table, &columns, &schema, partition_count, self.backward))
     }
 
-    /// Whether another scan reads the same cells in the same order and the same partitions.
+    /// Whether another scan reads the same cells in the same order and with the same partitions.
     pub(crate) fn reads_same(&self, other: &Self) -> bool {
         let (own, others) = (&self.partitions, &other.partitions);
         Arc::ptr_eq(&self.table, &other.table)
@@ -243,7 +246,7 @@ impl SliceScan {
         self.properties.equivalence_properties().schema()
     }
 
-    /// Plan properties: order and partitions.
+    /// The scan's plan properties: order and partitioning.
     pub(super) fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
@@ -253,17 +256,17 @@ impl SliceScan {
         self.backward
     }
 
-    /// Returns a filter's time range, if the filter tests nothing else.
+    /// Returns a filter's time range, if the filter does not test anything else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }
 
-    /// Exact number of rows.
+    /// The exact number of rows.
     pub fn row_count(&self) -> usize {
         self.partitions.iter().map(|units| count(units)).sum()
     }
 
-    /// Exact number of rows of a partition.
+    /// The exact number of rows in a partition.
     pub fn rows_of(&self, partition: usize) -> usize {
         self.partitions.get(partition).map_or(0, |units| count(units))
     }
@@ -273,12 +276,12 @@ impl SliceScan {
         units_of(&self.partitions)
     }
 
-    /// Table column of each output column.
+    /// The table column of each output column.
     pub fn projection(&self) -> &[usize] {
         &self.projection
     }
 
-    /// Returns the dictionary of an output column, if it is a symbol of the table.
+    /// Returns the dictionary of an output column, if the column is a symbol in the table.
     pub fn symbols(&self, output: usize) -> Option<Arc<SymbolDictionary>> {
         self.table.symbols(*self.projection.get(output)?).ok()
     }
@@ -301,7 +304,7 @@ impl SliceScan {
         })
     }
 
-    /// Returns the first and last designated timestamp of the scanned rows, if `output` is that
+    /// Returns the first and last designated timestamps of the scanned rows, if `output` is that
     /// column.
     pub fn time_bounds(&self, output: usize) -> Option<(i64, i64)> {
         if !self.is_timestamp(output) {
@@ -341,7 +344,7 @@ impl SliceScan {
         }))
     }
 
-    /// Returns the last `count` rows before a partition of a forward scan.
+    /// Returns the last `count` rows that precede a partition of a forward scan.
     pub(crate) fn rows_before(&self, partition: usize, count: usize) -> Result<Vec<RecordBatch>> {
         if self.backward {
             return internal_err!("preceding rows require a forward scan");
@@ -373,7 +376,7 @@ impl SliceScan {
     }
 }
 
-/// Whether two units of one snapshot have the same rows.
+/// Whether two units from one snapshot have the same rows.
 fn are_same_rows((left, right): (&ScanUnit, &ScanUnit)) -> bool {
     let first = |unit: &ScanUnit| {
         let start = unit.rows.start;
@@ -386,7 +389,7 @@ fn count(units: &[ScanUnit]) -> usize {
     units.iter().map(|unit| unit.rows.len()).sum()
 }
 
-/// Returns the first and last designated timestamp.
+/// Returns the first and last designated timestamps.
 fn span_of(units: &[ScanUnit]) -> Result<Option<(i64, i64)>> {
     let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(None) };
     let times = first.slice.timestamps().map_err(engine_error)?;
@@ -413,8 +416,8 @@ fn truncate_front(units: &mut Vec<ScanUnit>, mut limit: usize) {
     });
 }
 
-/// Divides a list of units, in order, into `partition_count` partitions with about equal row
-/// counts. No unit is empty.
+/// Divides a list of units, in order, into `partition_count` partitions with about the same number
+/// of rows. No unit is empty.
 fn split(units: Vec<ScanUnit>, partition_count: usize) -> Vec<Arc<Vec<ScanUnit>>> {
     let rows_per_partition = count(&units).div_ceil(partition_count).max(1);
     let mut partitions = vec![vec![]];
@@ -468,8 +471,7 @@ fn partitions_of(
     Ok(split(partitioning.cut(units), partition_count))
 }
 
-/// Returns the same rows in the opposite order, but at most `limit`. `backward` is the new
-/// direction.
+/// Returns at most `limit` of the same rows in the opposite order. `backward` is the new direction.
 fn turned(
     partitions: &[Arc<Vec<ScanUnit>>],
     backward: bool,
@@ -543,7 +545,7 @@ impl fmt::Display for SliceScan {
 /// Maximum number of time ranges that EXPLAIN shows.
 const SHOWN_RANGES: usize = 1_000;
 
-/// A range as shown by EXPLAIN: both ends are included, and an open end is empty.
+/// A range as shown by EXPLAIN: both ends are inclusive, and an open end is left empty.
 struct Shown(TimeRange, TimestampUnit);
 
 impl fmt::Display for Shown {

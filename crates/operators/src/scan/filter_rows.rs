@@ -1,5 +1,5 @@
-//! Compacts the rows of a batch that pass a filter. Columns of numbers and symbols are not
-//! processed row by row.
+//! Compacts the rows of a batch that pass a filter. Number and symbol columns are not processed row
+//! by row.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) fn filter_rows(batch: &RecordBatch, mask: BooleanBuffer) -> Result<Re
 struct Selection {
     words: Vec<u64>,
     mask: BooleanArray,
-    /// Filter for other column types, created on first use.
+    /// Filter for all other column types, created on first use.
     other_types: Option<FilterPredicate>,
 }
 
@@ -131,7 +131,7 @@ mod tests {
             });
             let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
             let batch = RecordBatch::try_new(schema, columns).unwrap();
-            // Slices may begin at any offset of their buffers.
+            // A slice may begin at any offset in its buffers.
             let start = random(rows as u64 + 1) as usize;
             let batch = batch.slice(start, rows - start);
             let percent = [0, 3, 50, 97, 100][round % 5];

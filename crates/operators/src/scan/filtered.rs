@@ -1,9 +1,9 @@
-//! A filtering scan. Predicates are evaluated on the columns that they need; the other columns are
-//! read only for rows that pass.
+//! A filtering scan. Predicates are evaluated on the columns they need; the other columns are read
+//! only for rows that pass.
 //!
-//! A predicate on one symbol column is evaluated only once (`symbol_test`). Each row then needs
-//! just a lookup of its key, regardless of the predicate. Comparisons of a number with a value
-//! become ranges, each of which takes one pass over its column (`numbers`).
+//! A predicate on a single symbol column is evaluated only once (`symbol_test`). Each row then
+//! needs just a key lookup, whatever the predicate. Comparisons of a number with a value become
+//! ranges, each of which takes one pass over its column (`numbers`).
 
 use std::fmt;
 use std::ops::Range;
@@ -39,37 +39,37 @@ use crate::error::engine_error;
 pub struct FilteredScan {
     scan: SliceScan,
     predicate: Arc<dyn PhysicalExpr>,
-    /// Names of the scan's columns in the filter's condition, if the filter was built from a single
+    /// Names of the scan's columns in the filter condition, if the filter was built from a single
     /// condition.
     named: Option<DFSchemaRef>,
     tests: Arc<Tests>,
-    /// Scan column of each output column.
+    /// The scan column of each output column.
     output: Vec<usize>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
 }
 
-/// A conjunction, cheapest conditions first.
+/// A conjunction, with the cheapest conditions first.
 #[derive(Debug)]
 struct Tests {
     times: Vec<TimeTest>,
     symbols: Vec<SymbolTest>,
     numbers: Vec<NumberTest>,
     row_conditions: Vec<Condition>,
-    /// Zone tests of numeric and other conditions, which exclude whole blocks.
+    /// Zone tests of numeric and other conditions, which can rule out whole blocks.
     zones: Vec<ZoneTest>,
 }
 
 /// A comparison of the designated timestamp with a value that is known only when the scan runs,
-/// such as a sub-query's value.
+/// such as a subquery's value.
 #[derive(Debug)]
 struct TimeTest {
     op: Operator,
     value: Arc<dyn PhysicalExpr>,
 }
 
-/// Records in the properties which output columns are equal to each other or to a constant because
-/// of the predicate.
+/// Records in the properties which output columns the predicate makes equal to each other or to a
+/// constant.
 fn with_equal_columns(
     properties: Arc<PlanProperties>,
     predicate: &Arc<dyn PhysicalExpr>,
@@ -102,8 +102,8 @@ fn with_equal_columns(
 }
 
 impl FilteredScan {
-    /// Creates a filter of the scan's rows by `predicate`, with at most `fetch` rows per partition.
-    /// `output` lists the scan columns to return.
+    /// Creates a filter that applies `predicate` to the scan's rows and returns at most `fetch`
+    /// rows per partition. `output` lists the scan columns to return.
     pub fn new(
         scan: SliceScan,
         predicate: Arc<dyn PhysicalExpr>,
@@ -131,8 +131,8 @@ impl FilteredScan {
         Self { named: Some(columns), ..self }
     }
 
-    /// Names of the scan's columns in its condition; `None` if it was built from several
-    /// conditions.
+    /// Names of the scan's columns in the filter condition; `None` if the filter was built from
+    /// several conditions.
     pub fn names(&self) -> Option<&DFSchemaRef> {
         self.named.as_ref()
     }
@@ -147,7 +147,7 @@ impl FilteredScan {
         Self { named: self.named.clone(), ..filter }
     }
 
-    /// Returns a filter with the same rows in reverse order. With `as_one`, it has a single
+    /// Returns a filter that yields the same rows in reverse order. With `as_one`, it has a single
     /// partition, which suits a small limit.
     pub fn reversed(&self, as_one: bool) -> Result<Self> {
         let scan = if as_one { self.scan.as_one_partition() } else { self.scan.clone() };
@@ -192,7 +192,7 @@ impl FilteredScan {
         self.properties.equivalence_properties().schema()
     }
 
-    /// Plan properties: order and partitions.
+    /// The scan's plan properties: order and partitioning.
     pub(super) fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
@@ -202,7 +202,7 @@ impl FilteredScan {
         &self.predicate
     }
 
-    /// Columns of [`Self::scan`] in the output.
+    /// The columns of [`Self::scan`] that are in the output.
     pub(crate) fn columns(&self) -> &[usize] {
         &self.output
     }
@@ -212,7 +212,7 @@ impl FilteredScan {
         self.output.get(output).copied()
     }
 
-    /// Maximum rows per partition, if limited.
+    /// Maximum number of rows per partition, if limited.
     pub fn fetch(&self) -> Option<usize> {
         self.fetch
     }
@@ -222,7 +222,7 @@ impl FilteredScan {
         &self.scan
     }
 
-    /// Returns the keys of a symbol output column that can occur, if known.
+    /// Returns the keys that can occur in a symbol output column, if known.
     pub(crate) fn passing_keys(&self, output: usize) -> Option<PassingKeys> {
         let column = *self.output.get(output)?;
         let mut tests = self.tests.symbols.iter().filter(|test| test.column == column);
@@ -230,7 +230,8 @@ impl FilteredScan {
         Some(tests.fold(first, |all, test| all.and(&test.passing)))
     }
 
-    /// Returns a symbol column of the scan for which few keys can pass, and these keys.
+    /// Returns a symbol column of the scan for which only a few keys can pass, along with these
+    /// keys.
     pub(super) fn few_keys(&self) -> Option<(usize, &[i32])> {
         let mut tests = self.tests.symbols.iter();
         tests.find_map(|test| Some((test.column, test.passing.few()?)))
@@ -276,8 +277,8 @@ impl FilteredScan {
         rows.batch(&self.output, self.schema())
     }
 
-    /// Divides the rows of a chunk into ranges and omits blocks that cannot contain a match.
-    /// Returns at least one range, which may be empty, so that other tasks can run.
+    /// Divides a chunk's rows into ranges, omitting blocks that cannot contain a match. Returns at
+    /// least one range, which may be empty, so that other tasks can run.
     fn chunk_ranges(
         &self,
         slice: Arc<Slice>,
@@ -319,8 +320,8 @@ impl FilteredScan {
         Ok(paced(Arc::clone(self.schema()), batches))
     }
 
-    /// Returns the results of `read` for the rows of a partition, in scan order. Blocks that cannot
-    /// have a match are skipped.
+    /// Returns the results of `read` for a partition's rows, in scan order. Blocks that cannot
+    /// contain a match are skipped.
     pub(crate) fn batches<R>(
         &self,
         partition: usize,
@@ -329,7 +330,7 @@ impl FilteredScan {
     where
         R: FnMut(&Slice, Range<usize>) -> Result<Option<RecordBatch>>,
     {
-        // A chunk without rows is also returned, so that a filter that drops all rows still yields.
+        // A chunk without rows is returned too, so that a filter that drops all rows still yields.
         let nothing = RecordBatch::new_empty(Arc::clone(self.schema()));
         let (chunks, tested) = (self.scan.chunks(partition)?, self.clone());
         let chunks = chunks.flat_map(move |(slice, rows)| tested.chunk_ranges(slice, rows));
@@ -369,8 +370,8 @@ impl Tests {
         Self { times, symbols, numbers, row_conditions: others, zones }
     }
 
-    /// Returns the rows whose time may pass the tests. All other rows are skipped without being
-    /// read.
+    /// Returns the rows whose timestamps may pass the tests. All other rows are skipped without
+    /// being read.
     fn within(&self, slice: &Slice, mut rows: Range<usize>) -> Result<Range<usize>> {
         for test in &self.times {
             let times = slice.timestamps().map_err(engine_error)?;
@@ -399,7 +400,7 @@ impl TimeTest {
             .then(|| Self { op, value: Arc::clone(value) })
     }
 
-    /// Returns the time range that passes.
+    /// Returns the range of times that pass.
     fn range(&self) -> Result<TimeRange> {
         let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
         let value = match self.value.evaluate(&nothing)? {
@@ -407,7 +408,7 @@ impl TimeTest {
             ColumnarValue::Array(_) => return internal_err!("expected one timestamp"),
         };
         let range = value.and_then(|value| time_filter::compare(self.op, value));
-        // A comparison with null matches no time.
+        // A comparison with null does not match any time.
         Ok(range.unwrap_or(TimeRange { lo: 0, hi: 0 }))
     }
 }

@@ -1,4 +1,4 @@
-//! A scan of a table, with or without a filter.
+//! A table scan, with or without a filter.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use super::rows::read;
 use super::symbol_test::PassingKeys;
 use crate::error::engine_error;
 
-/// A scan of a table.
+/// A table scan.
 #[derive(Debug)]
 pub enum Scan {
     Table(SliceScan),
@@ -48,7 +48,7 @@ impl Scan {
         }
     }
 
-    /// Maximum rows per partition, if the output is limited in addition to the rows read.
+    /// Maximum number of rows per partition, if the output is limited in addition to the rows read.
     pub fn fetch(&self) -> Option<usize> {
         match self {
             Self::Table(_) => None,
@@ -56,7 +56,7 @@ impl Scan {
         }
     }
 
-    /// Returns the column of [`Self::table`] that an output column comes from.
+    /// Returns the column of [`Self::table`] that an output column is derived from.
     pub fn column(&self, output: usize) -> Option<usize> {
         match self {
             Self::Table(_) => Some(output),
@@ -64,7 +64,7 @@ impl Scan {
         }
     }
 
-    /// Returns the keys of a symbol that can occur, if a filter restricts them.
+    /// Returns the symbol keys that can occur, if a filter restricts them.
     pub(crate) fn passing_keys(&self, output: usize) -> Option<PassingKeys> {
         match self {
             Self::Table(_) => None,
@@ -72,7 +72,8 @@ impl Scan {
         }
     }
 
-    /// Returns a symbol column of [`Self::table`] for which few keys can pass, and these keys.
+    /// Returns a symbol column of [`Self::table`] for which only a few keys can pass, along with
+    /// these keys.
     fn few_keys(&self) -> Option<(usize, &[i32])> {
         match self {
             Self::Table(_) => None,
@@ -80,7 +81,7 @@ impl Scan {
         }
     }
 
-    /// Returns some rows of a slice, oldest first; `None` if a filter drops all of them.
+    /// Returns some of a slice's rows, oldest first; `None` if a filter drops all of them.
     pub fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
         match self {
             Self::Table(scan) => read(slice, scan.projection(), rows, scan.schema()).map(Some),
@@ -88,9 +89,9 @@ impl Scan {
         }
     }
 
-    /// Reads the slices from the end, as long as `take` requests more rows. Rows of a batch are
-    /// oldest first, so they need not be reversed. If a symbol's last row is known, the rows after
-    /// it are skipped.
+    /// Reads the slices from the end for as long as `take` requests more rows. Rows in a batch are
+    /// oldest first, so they do not have to be reversed. If a symbol's last row is known, the rows
+    /// after it are skipped.
     pub(crate) async fn read_from_end(
         &self,
         mut requested: Requested,
@@ -104,8 +105,8 @@ impl Scan {
         for unit in self.table().units().rev() {
             let mut rows = unit.rows.clone();
             loop {
-                // Checked for every unit, because looking up the metadata of many units also takes
-                // time.
+                // Checked for every unit, because looking up the metadata of many units takes time
+                // as well.
                 account::check().map_err(engine_error)?;
                 turns.yield_when_over().await;
                 let keys = match &requested {
@@ -131,7 +132,7 @@ impl Scan {
     }
 
     /// Returns which of a slice's remaining rows to read next, and whether they are exactly the
-    /// requested row. `None` if no remaining row can match.
+    /// requested row. Returns `None` if none of the remaining rows can match.
     fn next_from_end(
         &self,
         slice: &Slice,

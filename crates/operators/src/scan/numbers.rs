@@ -1,6 +1,6 @@
-//! Comparisons of a number with a value known when the scan runs. Each comparison is a range. The
-//! ranges of one column, including `BETWEEN`, are combined and need one vectorised pass over the
-//! column. `<>` needs a separate pass.
+//! Comparisons of a number with a value that is known when the scan runs. Each comparison is a
+//! range. All ranges on one column, including `BETWEEN`, are combined and need a single vectorised
+//! pass over the column. `<>` needs a separate pass.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(super) enum Numbers {
     },
 }
 
-/// Tests of a scan, once their values are known.
+/// A scan's tests, once their values are known.
 #[derive(Debug, Default)]
 pub(super) struct Ranges<'a> {
     /// Scan columns with the values that pass.
@@ -58,7 +58,7 @@ pub(super) struct Ranges<'a> {
 }
 
 impl NumberTest {
-    /// Compiles a predicate, if it compares a number with such a value.
+    /// Compiles a predicate if it compares a number with such a value.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {
@@ -71,7 +71,7 @@ impl NumberTest {
         let fits = is_double || data_type.is_signed_integer() || is_timestamp(data_type);
         let same_type = value.data_type(schema).is_ok_and(|found| found == *data_type);
         let is_value = collect_columns(value).is_empty() && !is_volatile(value);
-        // Doubles must be compared by Tidemark's functions, because DataFusion's comparisons use a
+        // Doubles must be compared by Tidemark's functions because DataFusion's comparisons use a
         // different order. Equality of doubles has a tolerance, so it is not a range.
         let is_ours = !is_double || certain(predicate).is::<ScalarFunctionExpr>();
         let orders = match op {
@@ -91,7 +91,7 @@ impl NumberTest {
         (fits && is_ours && same_type && is_value && orders).then(test)
     }
 
-    /// Returns the values that pass; `None` for a comparison with null, or with a value that is not
+    /// Returns the values that pass; `None` for a comparison with null or with a value that is not
     /// a number.
     fn between(&self) -> Result<Option<Numbers>> {
         if let Some(literal) = self.value.downcast_ref::<Literal>() {
@@ -186,7 +186,7 @@ impl Numbers {
             }
             Self::Doubles(..) => return None,
         };
-        // A bound outside the column's type lies beyond all values.
+        // A bound outside the column's type is beyond all values.
         Some(passing.unwrap_or_else(|| vec![otherwise; values.len().div_ceil(64)]))
     }
 }
@@ -196,14 +196,14 @@ fn is_timestamp(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Timestamp(Millisecond | Microsecond | Nanosecond, None))
 }
 
-/// Whether a value lies within a closed range.
+/// Whether a value is within a closed range.
 #[expect(clippy::needless_bitwise_bool, reason = "without a branch the loop is one of vectors")]
 #[inline]
 fn is_within<T: PartialOrd + Copy>(value: T, min: T, greatest: T) -> bool {
     (value >= min) & (value <= greatest)
 }
 
-/// Returns the values for which a comparison holds.
+/// Returns the values that satisfy a comparison.
 fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
     if let ScalarValue::Float64(value) = value {
         let value = value.filter(|value| value.is_finite())?;
@@ -225,7 +225,7 @@ fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
         | ScalarValue::TimestampNanosecond(value, None) => (value?, i64::MIN, i64::MAX),
         _ => return None,
     };
-    // Reversed bounds are an empty range.
+    // Reversed bounds form an empty range.
     let nothing = Numbers::Integers(greatest, min);
     let below = value.checked_sub(1).filter(|below| *below >= min);
     let above = value.checked_add(1).filter(|above| *above <= greatest);
@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    /// Checks that the passing rows are exactly the rows for which the comparison holds. Null
-    /// passes only IS DISTINCT FROM.
+    /// Checks that the rows that pass are exactly the rows that satisfy the comparison. Null passes
+    /// only IS DISTINCT FROM.
     fn check<T: PartialOrd>(
         values: &[Option<T>],
         column: &dyn Array,

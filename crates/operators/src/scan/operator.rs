@@ -72,7 +72,7 @@ impl Operator for Scan {
     fn rows(&self, _: &[Input], _: &[Option<usize>]) -> Option<usize> {
         Some(match self {
             Self::Table(scan) => scan.row_count(),
-            // Assumes that one row in five passes, for lack of statistics.
+            // Without statistics, assumes that one row in five passes.
             Self::Filtered(filtered) => filtered.scan().row_count() / 5,
         })
     }

@@ -1,6 +1,6 @@
-//! Limits how long a scan, including operators that run on its batches, works before it yields and
-//! checks for cancellation. The limit is a time, because a batch may take microseconds or, below a
-//! regular expression, a tenth of a second.
+//! Limits how long a scan, including the operators that run on its batches, works before it yields
+//! and checks for cancellation. The limit is a time because a batch may take microseconds or, below
+//! a regular expression, a tenth of a second.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,20 +15,21 @@ use tidemark_storage::Slice;
 
 use super::rows::BATCH_ROWS;
 
-/// Maximum time between two yields.
+/// Maximum time between yields.
 const TIME_SLICE: Duration = Duration::from_millis(10);
-/// A step that takes longer than this is followed by smaller steps.
+/// Duration above which a step is followed by smaller steps.
 const LONG_STEP: Duration = Duration::from_millis(20);
 /// Minimum number of rows in a step that follows a long step.
 const MIN_STEP_ROWS: usize = 4 * 1024;
-/// Number of rows in the first step of a scan that may end early, and growth factor of its steps.
+/// Number of rows in the first step of a scan that may end early, and the growth factor of its
+/// steps.
 const FIRST_STEP_ROWS: usize = 1024;
 const GROWTH: usize = 4;
 /// Time until the first yield of a scan that usually ends early. Such a scan may run on a thread
 /// that other tasks need.
 const FIRST_TIME_SLICE: Duration = Duration::from_millis(1);
 
-/// Returns a stream of these batches that yields at time intervals.
+/// Returns a stream of these batches that yields at regular intervals.
 pub(crate) fn paced(
     schema: SchemaRef,
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
@@ -41,7 +42,7 @@ pub(crate) fn paced(
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
-/// Yields to other tasks at time intervals.
+/// Yields to other tasks at regular intervals.
 pub(crate) struct Yields {
     since: Instant,
     length: Duration,
@@ -52,7 +53,7 @@ impl Yields {
         Self { since: Instant::now(), length: TIME_SLICE }
     }
 
-    /// Creates the time slices of a scan that may end early.
+    /// Creates the time slices for a scan that may end early.
     pub(crate) fn short_at_first() -> Self {
         Self { since: Instant::now(), length: FIRST_TIME_SLICE }
     }
@@ -72,12 +73,12 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Starts with few rows, because a search from the end of a table usually ends soon.
+    /// Starts with a few rows, because a search from the end of a table usually ends soon.
     pub(crate) fn short_at_first() -> Self {
         Self { rows: FIRST_STEP_ROWS, max_rows: BATCH_ROWS }
     }
 
-    /// Adapts the step size to the duration of the last step.
+    /// Adapts the step size to how long the last step took.
     pub(crate) fn took(&mut self, time: Duration) {
         if time > LONG_STEP {
             self.max_rows = (self.rows / 4).max(MIN_STEP_ROWS);
@@ -91,7 +92,7 @@ impl Step {
 /// Rows of a slice.
 type Chunk = (Arc<Slice>, Range<usize>);
 
-/// Divides the chunks of a scan into smaller steps after a long step.
+/// After a long step, divides a scan's chunks into smaller steps.
 pub(crate) struct Steps<I> {
     chunks: I,
     backward: bool,

@@ -1,4 +1,4 @@
-//! Rows of a slice that have passed all tests so far. Cells are copied on demand, one column at a
+//! A slice's rows that have passed all tests so far. Cells are copied on demand, one column at a
 //! time, so the cells of rows that fail a later test are never copied.
 
 use std::ops::Range;
@@ -21,8 +21,8 @@ use super::filter_rows::filter_rows;
 use super::rows::read;
 use crate::error::engine_error;
 
-/// If fewer than one in this many rows remain, the other conditions are evaluated on the remaining
-/// rows only.
+/// If fewer than one in this many rows remain, the other conditions are evaluated only on the
+/// remaining rows.
 const SPARSE: usize = 8;
 
 /// The rows of a slice that pass.
@@ -47,7 +47,7 @@ impl<'a> Passing<'a> {
         self.count
     }
 
-    /// Returns the cells of a scan column for all rows, including those that failed a test.
+    /// Returns a scan column's cells for all rows, including those that failed a test.
     pub(super) fn cells(&self, column: usize) -> Result<ArrayRef> {
         let column = [self.scan.projection()[column]];
         let cells = self.slice.columns(&column, self.rows.clone()).map_err(engine_error)?;
@@ -85,7 +85,7 @@ impl<'a> Passing<'a> {
         Ok(if is_sparse { self.apply(found) } else { self.narrow(found) })
     }
 
-    /// Returns scan columns for all rows, including those that failed a test, without copying.
+    /// Returns scan columns for all rows, including those that failed a test, without copying them.
     fn all_rows(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
         let projection: Vec<usize> =
             columns.iter().map(|&column| self.scan.projection()[column]).collect();
@@ -108,7 +108,7 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// Spreads the bits of `retained` over the positions of the set bits of `mask`.
+/// Spreads the bits of `retained` over the positions of the bits set in `mask`.
 fn spread(mask: &BooleanBuffer, retained: &BooleanBuffer) -> BooleanBuffer {
     let (mut retained, mut before) = (retained.set_indices().peekable(), 0);
     let words = mask.bit_chunks().iter_padded().map(|mut word| {
@@ -126,7 +126,7 @@ fn spread(mask: &BooleanBuffer, retained: &BooleanBuffer) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(words.collect::<Vec<u64>>()), 0, mask.len())
 }
 
-/// A condition with the list of the columns that it reads.
+/// A condition, with a list of the columns it reads.
 #[derive(Debug)]
 pub(super) struct Condition {
     expression: Arc<dyn PhysicalExpr>,
@@ -164,7 +164,7 @@ impl Condition {
         Ok(Self { expression, columns, schema })
     }
 
-    /// Returns the rows for which the condition holds.
+    /// Returns the rows that satisfy the condition.
     fn holds(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         let found = self.expression.evaluate(batch)?.into_array(batch.num_rows())?;
         let Some(found) = found.as_boolean_opt() else {
@@ -193,7 +193,7 @@ mod tests {
                 (0..len).map(|_| random(100) < percent).collect()
             };
             let mask = bits(rows + start, percent);
-            // Slices may begin at any offset of their buffers.
+            // A slice may begin at any offset in its buffers.
             let sliced = BooleanBuffer::from(mask.clone()).slice(start, rows);
             let retained = bits(sliced.count_set_bits(), 40);
             let mut left = retained.iter();

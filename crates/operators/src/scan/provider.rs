@@ -18,7 +18,7 @@ use crate::error::check_stop;
 /// Name of the row identifier column. No table column can have this name.
 pub const ROW_ID: &str = "\u{1}row";
 
-/// An empty range, because a scan without ranges would read all rows.
+/// An empty range; a scan without ranges would read all rows.
 const NEVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MIN };
 
 /// A table as of one snapshot, optionally restricted to time ranges.
@@ -35,12 +35,12 @@ impl fmt::Debug for SnapshotTable {
 }
 
 impl SnapshotTable {
-    /// Creates a provider of all rows of `table`.
+    /// Creates a provider for all rows of `table`.
     pub fn new(table: Arc<TableSnapshot>) -> Self {
         let definition = table.schema();
         let fields = definition.columns.iter().enumerate().map(|(index, column)| {
-            // The designated timestamp is never null, so its order does not depend on the position
-            // of nulls.
+            // The designated timestamp is never null, so its order does not depend on where nulls
+            // are placed.
             let nullable = column.sql_type.is_nullable() && definition.timestamp != Some(index);
             Field::new(&column.name, column.sql_type.arrow_type(), nullable)
         });
@@ -48,8 +48,8 @@ impl SnapshotTable {
         Self { table, ranges: Vec::new(), schema }
     }
 
-    /// Restricts the table to `ranges`: sorted, disjoint, in the designated timestamp's unit. If
-    /// empty, all rows are read.
+    /// Restricts the table to `ranges`, which are sorted, disjoint, and in the designated
+    /// timestamp's unit. If `ranges` is empty, all rows are read.
     #[must_use]
     pub fn within(&self, ranges: Vec<TimeRange>) -> Self {
         Self { table: Arc::clone(&self.table), ranges, schema: Arc::clone(&self.schema) }
@@ -64,13 +64,13 @@ impl SnapshotTable {
         self.within(if both.is_empty() { vec![NEVER] } else { both })
     }
 
-    /// Returns a provider for a different snapshot of this table with the same definition.
+    /// Returns a provider for a different snapshot of this table that has the same definition.
     #[must_use]
     pub fn over(&self, table: Arc<TableSnapshot>) -> Self {
         Self { table, ranges: self.ranges.clone(), schema: Arc::clone(&self.schema) }
     }
 
-    /// Adds a column with row identifiers, [`ROW_ID`].
+    /// Adds the row identifier column, [`ROW_ID`].
     #[must_use]
     pub fn with_row_ids(mut self) -> Self {
         let mut fields: Vec<_> = self.schema.fields().iter().cloned().collect();
@@ -84,17 +84,17 @@ impl SnapshotTable {
         &self.table
     }
 
-    /// The time ranges to which the table is restricted: sorted and disjoint; empty for all rows.
+    /// The time ranges that the table is restricted to: sorted and disjoint; empty for all rows.
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
     }
 
-    /// Returns a filter's time range, if the filter tests nothing else.
+    /// Returns a filter's time range, if the filter does not test anything else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }
 
-    /// Creates a scan of these columns, restricted to rows within all of `times`.
+    /// Creates a scan of these columns that is restricted to rows within all of `times`.
     pub fn plan(
         &self,
         projection: Vec<usize>,

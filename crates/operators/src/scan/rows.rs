@@ -1,4 +1,4 @@
-//! Row ranges of a table's slices, and their cells as batches.
+//! Row ranges of table slices, and their cells as batches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tidemark_storage::{Slice, TimeRange};
 use crate::bounded::bytes::{has_lists, without_unused_elements};
 use crate::error::engine_error;
 
-/// Rows per batch: enough to amortise the cost per batch, few enough for the second-level cache and
-/// for quick cancellation.
+/// Rows per batch: enough to amortise the cost per batch, but few enough for the second-level cache
+/// and for quick cancellation.
 pub(crate) const BATCH_ROWS: usize = 64 * 1024;
 
 /// Some rows of one slice.
@@ -25,14 +25,14 @@ pub struct ScanUnit {
     pub rows: Range<usize>,
 }
 
-/// A restriction of the rows that a plan reads from its table.
+/// A restriction on the rows that a plan reads from its table.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
-    /// The time ranges for which the plan was built; empty for all rows.
+    /// The time ranges the plan was built for; empty for all rows.
     pub known: &'a [TimeRange],
-    /// The time ranges that the plan should read.
+    /// The time ranges the plan should read.
     pub ranges: &'a [TimeRange],
-    /// The new condition on its rows; `None` leaves the condition unchanged.
+    /// The new condition on its rows; `None` leaves the condition as it is.
     pub predicate: Option<Test<'a>>,
 }
 
@@ -45,8 +45,8 @@ pub enum Test<'a> {
     Lowered(&'a Arc<dyn PhysicalExpr>),
 }
 
-/// Returns the cells of some rows as a batch, without copying. Lists are reduced to the elements of
-/// these rows, because Arrow allocates for all elements when it selects rows.
+/// Returns the cells of some rows as a batch, without copying. Lists are reduced to these rows'
+/// elements, because Arrow allocates memory for all elements when it selects rows.
 pub(crate) fn read(
     slice: &Slice,
     projection: &[usize],

@@ -1,6 +1,6 @@
-//! Conditions on one symbol column, as the set of keys that pass. If a condition names its symbols,
-//! they are looked up, regardless of the number of symbols. Other conditions are evaluated once
-//! over the column's dictionary.
+//! Conditions on a single symbol column, as the set of keys that pass. If a condition names its
+//! symbols, they are looked up, regardless of the number of symbols. Other conditions are evaluated
+//! once on the column's dictionary.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use tidemark_types::SYMBOL_EQUAL;
 
 use super::exec::SliceScan;
 
-/// Maximum number of keys that are compared with each row's key one after the other.
+/// Maximum number of keys that are compared with each row's key one by one.
 const FEW: usize = 8;
 
-/// Keys of a symbol column that pass.
+/// The keys of a symbol column that pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PassingKeys {
     /// These distinct keys, and null if `null` is set.
@@ -43,7 +43,7 @@ impl PassingKeys {
         }
     }
 
-    /// Returns the keys that pass, if they are few and do not include null.
+    /// Returns the keys that pass, if there are only a few and they do not include null.
     pub(super) fn few(&self) -> Option<&[i32]> {
         match self {
             Self::Few { keys, null: false } => Some(keys),
@@ -83,7 +83,7 @@ impl PassingKeys {
         Self::Few { keys, null: null && self.passes_null() }
     }
 
-    /// Returns the keys that a predicate names; `None` if other keys may pass as well.
+    /// Returns the keys named by a predicate; `None` if other keys may pass as well.
     fn named(symbols: &SymbolDictionary, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (mut keys, mut null) = (Vec::new(), false);
         let mut left = vec![predicate];
@@ -113,12 +113,12 @@ impl PassingKeys {
     }
 }
 
-/// Symbol with which a predicate compares its column; `None` for null.
+/// The symbol that a predicate compares its column with; `None` for null.
 struct Named<'a>(Option<&'a str>);
 
 impl<'a> Named<'a> {
-    /// Returns the symbol, or null for `IS NULL`. `None` if the predicate is neither `IS NULL` on a
-    /// column nor a comparison of a column with a string.
+    /// Returns the symbol, or null for `IS NULL`. Returns `None` if the predicate is neither `IS
+    /// NULL` on a column nor a comparison of a column with a string.
     fn by(predicate: &'a Arc<dyn PhysicalExpr>) -> Option<Self> {
         if let Some(is_null) = predicate.downcast_ref::<IsNullExpr>() {
             return is_null.arg().is::<Column>().then_some(Self(None));
@@ -137,8 +137,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Replaces the placeholder strings in a condition with other symbols. `None` if a placeholder is
-/// used anywhere other than in a comparison with a symbol column.
+/// Replaces the placeholder strings in a condition with other symbols. Returns `None` if a
+/// placeholder is used anywhere other than in a comparison with a symbol column.
 pub fn renamed<'n>(
     expr: &Arc<dyn PhysicalExpr>,
     names: &mut dyn FnMut(&str) -> Option<&'n str>,
@@ -177,7 +177,7 @@ pub(super) struct SymbolTest {
 }
 
 impl SymbolTest {
-    /// Compiles a predicate, if it depends only on one symbol column.
+    /// Compiles a predicate if it depends on a single symbol column only.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let columns = collect_columns(predicate);
         let mut columns = columns.iter();
@@ -187,11 +187,11 @@ impl SymbolTest {
         if let Some(passing) = PassingKeys::named(&symbols, predicate) {
             return Some(Self { column: index, passing });
         }
-        // With more symbols than rows, evaluating the rows is cheaper.
+        // If there are more symbols than rows, evaluating the rows is cheaper.
         if is_volatile(predicate) || symbols.len() > scan.row_count() {
             return None;
         }
-        // If the evaluation fails for a symbol that no row has, the query must not fail.
+        // The query must not fail if the evaluation fails for a symbol that no row has.
         let flags = evaluate_on(&symbols, column.name(), predicate).ok()?;
         Some(Self { column: index, passing: PassingKeys::Flags(flags) })
     }

@@ -4,13 +4,14 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
 use tidemark_storage::{TableSnapshot, TimeRange};
 
-/// Returns a filter's range of the designated timestamp, if the filter tests nothing else.
+/// Returns the range of the designated timestamp selected by a filter, if the filter does not test
+/// anything else.
 pub(crate) fn range_in(table: &TableSnapshot, filter: &Expr) -> Option<TimeRange> {
     let definition = table.schema();
     range_of(filter, &definition.columns.get(definition.timestamp?)?.name)
 }
 
-/// Returns the range selected by a comparison or BETWEEN of the timestamp with constants; `None`
+/// Returns the range selected by comparing the timestamp with constants, including BETWEEN; `None`
 /// for any other expression.
 fn range_of(filter: &Expr, timestamp: &str) -> Option<TimeRange> {
     match filter {
@@ -53,7 +54,7 @@ pub(super) fn timestamp(value: &ScalarValue) -> Option<i64> {
     }
 }
 
-/// Returns the times for which a comparison with a value holds.
+/// Returns the times that satisfy a comparison with a value.
 pub(super) fn compare(op: Operator, value: i64) -> Option<TimeRange> {
     let after = value.saturating_add(1);
     let (lo, hi) = match op {

@@ -1,4 +1,4 @@
-//! Tests comparisons of a number with a constant for whole blocks of a table. Blocks that cannot
+//! Tests comparisons of a number with a constant on whole blocks of a table. Blocks that cannot
 //! contain a match are not read.
 
 use std::ops::Range;
@@ -15,10 +15,10 @@ use super::exec::SliceScan;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Doubles that differ by less than this may compare as equal.
+/// Doubles whose difference is less than this may compare as equal.
 const TOLERANCE: f64 = 1e-9;
 
-/// A test whether a column is less than, greater than or equal to a constant. Nulls never pass.
+/// Tests whether a column is less than, greater than or equal to a constant. Nulls never pass.
 #[derive(Debug)]
 pub(super) struct ZoneTest {
     /// Column of the scan.
@@ -34,7 +34,7 @@ enum Value {
 }
 
 impl ZoneTest {
-    /// Compiles a predicate, if it is such a test.
+    /// Compiles a predicate if it is such a test.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {
@@ -58,7 +58,7 @@ impl ZoneTest {
         (fits && orders.contains(&op)).then(|| Self { column: column.index(), op, value })
     }
 
-    /// Whether a row of the zone may pass.
+    /// Whether any row in the zone may pass.
     fn may_match(&self, zone: &Zone) -> bool {
         // Whether the zone's minimum may be below the constant, and its maximum above it.
         let (least_below, greatest_above) = match (zone.bounds, &self.value) {
@@ -90,13 +90,13 @@ pub(super) fn certain(predicate: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExp
     if is_certain { comparison.left() } else { predicate }
 }
 
-/// Returns the two sides of a numeric comparison.
+/// Returns both sides of a numeric comparison.
 pub(super) fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
     if let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() {
         return Some((comparison.left(), *comparison.op(), comparison.right()));
     }
     let call = predicate.downcast_ref::<ScalarFunctionExpr>()?;
-    // Function names of `DOUBLE_COMPARISONS`.
+    // The function names in `DOUBLE_COMPARISONS`.
     let op = match call.name() {
         "double_less" => Operator::Lt,
         "double_less_or_equal" => Operator::LtEq,
@@ -109,7 +109,7 @@ pub(super) fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
     Some((left, op, right))
 }
 
-/// Returns the row ranges of a slice in which every test may hold.
+/// Returns the row ranges of a slice in which all tests may be satisfied.
 pub(super) fn matching_ranges(
     tests: &[ZoneTest],
     scan: &SliceScan,
@@ -125,7 +125,7 @@ pub(super) fn matching_ranges(
     ranges
 }
 
-/// Returns the blocks of some rows in which a table column may have a match.
+/// Returns the blocks, within some rows, in which a table column may have a match.
 pub(crate) fn blocks(
     slice: &Slice,
     column: usize,

@@ -1,5 +1,5 @@
-//! Compares plans that group the rows of a table. Determines whether two plans return the same
-//! rows, if this check is cheap.
+//! Compares plans that group table rows. Determines whether two plans return the same rows, if this
+//! can be checked cheaply.
 
 use std::sync::Arc;
 
@@ -11,12 +11,13 @@ use crate::plan_node::PlanNode;
 use crate::sample_by::plan::{AggregatePlan, SampleByPlan};
 use crate::scan::kind::Scan;
 
-/// Minimum rows of a table for which sharing groups pays off.
+/// Minimum number of rows in a table at which sharing groups pays off.
 const MIN_ROWS: usize = 128 * 1024;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Whether a plan groups a table's rows deterministically and costs enough to be shared.
+/// Whether a plan groups a table's rows deterministically and is expensive enough to be worth
+/// sharing.
 pub(super) fn is_worth_sharing(plan: &Input) -> bool {
     let PlanNode::Operator(operator) = PlanNode::of(plan.as_ref()) else { return false };
     let Some((groups, [input])) = operator.downcast::<SampleByPlan>() else { return false };
@@ -28,7 +29,7 @@ fn is_certain(operator: &impl Operator) -> bool {
     !operator.expressions().into_iter().any(is_volatile)
 }
 
-/// Whether the input is a large number of table rows, possibly projected.
+/// Whether the input consists of a large number of table rows, possibly projected.
 fn has_rows(plan: &Input) -> bool {
     match PlanNode::of(plan.as_ref()) {
         PlanNode::Cooperative => only_child(plan).is_some_and(has_rows),

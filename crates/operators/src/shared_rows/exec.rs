@@ -1,6 +1,6 @@
 //! Execution of shared rows. The first reader starts a task that computes the rows, and all readers
-//! use its result. If the rows do not fit in memory, each reader computes them again, unless each
-//! computation would return different rows.
+//! use its result. If the rows do not fit in memory, each reader computes them again, unless that
+//! would produce different rows.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -28,21 +28,22 @@ use crate::operator::{
 };
 use crate::properties::properties;
 
-/// Maximum number of distinct groupings in a plan that are searched for duplicates.
+/// Maximum number of distinct groupings in a plan that are checked for duplicates.
 const MAX_GROUPS: usize = 32;
 
-/// Rows of a plan that several readers share.
+/// A plan's rows, shared by several readers.
 #[derive(Clone, Default)]
 pub struct SharedRows {
     pending: Arc<Mutex<Vec<PendingRows>>>,
-    /// Whether the rows would differ if they were computed again. If so, every reader waits for the
-    /// same rows.
+    /// Whether computing the rows again would produce different rows. If so, every reader waits for
+    /// the same rows.
     once: bool,
 }
 
-/// Rows that one reader has started to compute and other readers share.
+/// Rows that one reader has started to compute and that other readers share.
 struct PendingRows {
-    /// Limits the entry to one execution, because a cached plan runs many times, even concurrently.
+    /// Limits the entry to a single execution, because a cached plan runs many times, sometimes
+    /// concurrently.
     context: Weak<TaskContext>,
     input: Weak<dyn ExecutionPlan>,
     rows: WeakShared<Rows>,
@@ -54,7 +55,7 @@ type Rows =
 
 struct MaterializedRows {
     batches: Vec<RecordBatch>,
-    /// Released with the last reader.
+    /// Released when the last reader is done.
     _memory: MemoryReservation,
 }
 
@@ -64,12 +65,12 @@ impl SharedRows {
         Self { once: true, ..Self::default() }
     }
 
-    /// Whether the two values share the same rows.
+    /// Whether both values share the same rows.
     pub(super) fn are(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.pending, &other.pending)
     }
 
-    /// Shares the groupings that occur more than once in a plan.
+    /// Shares groupings that occur more than once in a plan.
     pub fn in_plan(plan: Input) -> Result<Input> {
         let mut found: Vec<(Input, usize)> = vec![];
         plan.apply(|node| {
@@ -100,13 +101,13 @@ impl SharedRows {
         .data()
     }
 
-    /// Returns the rows being computed in this execution, or starts computing them.
+    /// Returns the rows that are being computed in this execution, or starts computing them.
     fn pending_rows(&self, run: &Run) -> Shared<Rows> {
         let (context, input) = (Arc::downgrade(&run.context), &run.inputs[0]);
         let mut pending = self.pending.lock();
         pending.retain(|making| making.context.strong_count() > 0);
         let known = pending.iter().filter(|making| making.context.ptr_eq(&context));
-        // Values in the plan may have been replaced since the entry was created.
+        // Values in the plan may have been replaced after the entry was created.
         let mut known = known.filter(|making| {
             self.once || making.input.upgrade().is_some_and(|other| are_same(&other, input))
         });
@@ -115,8 +116,8 @@ impl SharedRows {
         }
         let (context_of_work, memory) = (Arc::clone(&run.context), run.memory());
         let work = materialize(Arc::clone(input), context_of_work, memory, self.once);
-        // Runs as a separate task, so that waiting readers do not depend on the progress of another
-        // reader.
+        // Runs as a separate task so that waiting readers do not depend on another reader's
+        // progress.
         let work = async {
             let materialized = SpawnedTask::spawn(work).join().await.map_err(join_error);
             materialized.and_then(|materialized| materialized).map_err(Arc::new)
@@ -166,7 +167,7 @@ impl Operator for SharedRows {
         Facts {
             name: "SharedRowsExec",
             memory: Some("SharedRows"),
-            // An order that one reader requests must not change the rows of the other readers.
+            // An order requested by one reader must not change the other readers' rows.
             preserves: PreservedOrder { rows: !self.once, ..PreservedOrder::NOTHING },
             work: Work::Inputs,
             suits_any_rows: false,
@@ -187,8 +188,8 @@ impl Operator for SharedRows {
         vec![Distribution::SinglePartition]
     }
 
-    /// Preserves the order in which the rows are computed: no reader's sort may move below this
-    /// node.
+    /// Preserves the order in which the rows are computed, since no reader's sort may move below
+    /// this node.
     fn input_order(&self, inputs: &[Input]) -> Vec<Option<OrderingRequirements>> {
         let order = order_of_first(inputs).filter(|_| self.once);
         vec![order.and_then(LexOrdering::new).map(OrderingRequirements::from)]

@@ -1,4 +1,4 @@
-//! Computes rows only once if a plan uses them more than once.
+//! Computes rows only once when a plan uses them more than once.
 
 mod equal;
 pub(crate) mod exec;

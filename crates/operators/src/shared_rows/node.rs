@@ -1,5 +1,5 @@
 //! Rows that a plan uses more than once and that would differ if they were computed again. They are
-//! computed only once.
+//! therefore computed only once.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -26,17 +26,17 @@ use crate::plan_node::{PlanNode, limit_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::rows::BATCH_ROWS;
 
-/// Minimum rows for which a full sort pays off; fewer rows are kept in a heap.
+/// Minimum number of rows at which a full sort pays off; fewer rows are kept in a heap.
 pub(super) const MIN_ROWS: usize = 1 << 16;
 
-/// Sorts rows by numbers and symbols. The sort is stable.
+/// Sorts rows by numbers and symbols; the sort is stable.
 pub struct SortRows {
     order: LexOrdering,
     skip: usize,
     fetch: Option<usize>,
 }
 
-/// Whether the time to copy rows of these columns depends only on the number of rows.
+/// Whether the time to copy rows with these columns depends only on the number of rows.
 pub(crate) fn is_copied_by_rows(schema: &Schema) -> bool {
     let by_rows = |data_type: &DataType| match data_type {
         DataType::Utf8View | DataType::BinaryView | DataType::Boolean => true,
@@ -47,14 +47,14 @@ pub(crate) fn is_copied_by_rows(schema: &Schema) -> bool {
 }
 
 impl SortRows {
-    /// Returns the replacement of a sort, including the limit above it, if many rows are sorted.
+    /// Returns the replacement for a sort and any limit above it, if many rows are sorted.
     pub fn try_replace(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         let (skip, limit, below) = limit_of(plan).unwrap_or((0, None, plan));
         let (sort, merged, projection) = match PlanNode::of(below.as_ref()) {
             PlanNode::Sort(sort) => (sort, None, None),
             PlanNode::Merge(merge) => match PlanNode::of(merge.input().as_ref()) {
                 PlanNode::Sort(sort) if sort.expr() == merge.expr() => (sort, merge.fetch(), None),
-                // A projection below the merge preserves the order of the sort.
+                // A projection below the merge preserves the sort's order.
                 PlanNode::Projection(projection) => {
                     let PlanNode::Sort(sort) = PlanNode::of(projection.input().as_ref()) else {
                         return None;
@@ -68,7 +68,7 @@ impl SortRows {
         if below.output_partitioning().partition_count() != 1 {
             return None;
         }
-        // The limits below also count the skipped rows.
+        // The limits below include the skipped rows.
         let below = [merged, sort.fetch()].into_iter().flatten().min();
         let max = below.map(|max| max.saturating_sub(skip));
         let fetch = [max, limit].into_iter().flatten().min();
@@ -96,7 +96,7 @@ impl SortRows {
         let order = Order::new(materialized, &keys, keys.len()).await?;
         let workers = run.context.session_config().target_partitions();
         let ranges = self.output_ranges(&order);
-        // Ranges of equal keys may be long, so memory for sorting them is reserved first.
+        // Ranges of equal keys may be long, so the memory for sorting them is reserved first.
         let max = ranges.iter().map(|range| range.rows).max().unwrap_or(0);
         if !order.materialized.grow(3 * size_of::<u128>() * max * workers) {
             return self.spilling(order.materialized, vec![], &run);
@@ -118,7 +118,7 @@ impl SortRows {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&run.schema), batches)))
     }
 
-    /// Sorts the rows with an operator that can spill.
+    /// Sorts the rows using an operator that can spill.
     fn spilling(
         &self,
         materialized: Materialized,
@@ -130,7 +130,7 @@ impl SortRows {
         limited.execute(0, Arc::clone(&run.context))
     }
 
-    /// Divides the sorted rows that belong to the result into output ranges.
+    /// Divides the sorted rows in the result into output ranges.
     fn output_ranges(&self, order: &Order) -> Vec<OutputRange> {
         let mut output = vec![];
         let (mut skip, mut remaining) = (self.skip, self.fetch.unwrap_or(usize::MAX));
@@ -148,7 +148,7 @@ impl SortRows {
     }
 }
 
-/// Consecutive ranges with three row counts: in total, skipped and returned.
+/// Consecutive ranges, with the number of rows in total, skipped and returned.
 struct OutputRange {
     ranges: std::ops::Range<usize>,
     rows: usize,

@@ -1,6 +1,6 @@
-//! Window functions that return a row's position in an order.
+//! Window functions that return a row's position in an ordering.
 
-/// Result of the function for a row.
+/// What the function returns for a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     RowNumber,

@@ -1,4 +1,4 @@
-//! Converts sort keys to numbers with the same order.
+//! Converts sort keys to numbers that sort in the same order.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) fn is_symbol(key: &PhysicalSortExpr, schema: &Schema) -> bool {
 
 /// Ranks of a symbol key's strings among all strings that occur in any of the key's dictionaries.
 pub(super) struct SymbolRanks {
-    /// Rank of each entry of a dictionary, by the dictionary's address.
+    /// The rank of each dictionary entry, by the dictionary's address.
     dictionaries: FxHashMap<usize, Vec<u32>>,
     texts: u32,
 }
@@ -66,7 +66,7 @@ impl SymbolRanks {
             occurring.extend(own.map(|(code, _)| (texts.value(code), number, code)));
         }
         occurring.sort_unstable();
-        // Unused strings and a null among the strings rank after all others.
+        // Unused strings, and any null among the strings, rank after all others.
         let unused = |used: &Vec<bool>| vec![u32::MAX; used.len()];
         let mut symbol_ranks: Vec<Vec<u32>> =
             dictionaries.iter().map(|(_, _, used)| unused(used)).collect();
@@ -111,13 +111,14 @@ impl SymbolRanks {
     }
 }
 
-/// Sort key of a double; both zeros have the same key.
+/// Returns the sort key of a double; both zeros have the same key.
 fn of_double(value: f64, options: SortOptions) -> u64 {
     let order = double_order(value + 0.0);
     if options.descending { !order } else { order }
 }
 
-/// Sort key of an integer. The minimum integer is not a valid value, so its key is free for null.
+/// Returns the sort key of an integer. The minimum integer is not a valid value, so its key can be
+/// used for null.
 fn of_integer(value: i64, SortOptions { descending, nulls_first }: SortOptions) -> u64 {
     let order = integer_order(value);
     match (descending, nulls_first) {
@@ -128,7 +129,7 @@ fn of_integer(value: i64, SortOptions { descending, nulls_first }: SortOptions) 
     }
 }
 
-/// Sort key of null.
+/// Returns the sort key of null.
 fn of_null(options: SortOptions) -> u64 {
     if options.nulls_first { 0 } else { u64::MAX }
 }
@@ -152,7 +153,7 @@ pub(crate) fn numbers(values: &ArrayRef, options: SortOptions) -> Result<Vec<u64
     Ok(numbers)
 }
 
-/// Returns a lower bound of the sort keys of a zone's cells.
+/// Returns a lower bound on the sort keys of a zone's cells.
 pub(crate) fn first_of_zone(zone: &Zone, options: SortOptions) -> u64 {
     let first = match zone.bounds {
         Bounds::Double(min, greatest) => {

@@ -1,7 +1,7 @@
 //! In-memory sorting by numbers and symbols. `keys` converts keys to numbers. `materialize` reads
-//! rows and passes them to a sort that spills if there are too many. `order` sorts them in ranges.
-//! `exec` returns sorted rows, `rank` returns rows in their original order with their ranks, and
-//! `top` returns rows that may be among the first few.
+//! rows and, if there are too many, passes them to a sort that spills. `order` sorts them in
+//! ranges. `exec` returns sorted rows, `rank` returns rows in their original order along with their
+//! ranks, and `top` returns rows that may be among the first few.
 
 pub(crate) mod exec;
 pub(crate) mod function;

@@ -1,4 +1,4 @@
-//! Rows in memory, sorted in ranges.
+//! In-memory rows, sorted in ranges.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -16,26 +16,27 @@ use crate::error::engine_error;
 use crate::materialize::{Materialized, MaterializedBatch, begin, pause};
 use crate::scan::rows::BATCH_ROWS;
 
-/// Approximate number of rows in a range, chosen so that a range can be sorted in the CPU cache.
+/// Approximate number of rows in a range, chosen so that a range can be sorted within the CPU
+/// cache.
 const RANGE_ROWS: usize = 32 * 1024;
 /// Number of rows per initial sorted run.
 const RUN_ROWS: usize = 2 * RANGE_ROWS;
 /// One row in this many is sampled to determine the ranges.
 const SAMPLE: usize = 256;
-/// Maximum number of combinations of leading symbols that get separate ranges.
+/// Maximum number of combinations of leading symbols that are given separate ranges.
 pub(super) const MAX_GROUPS: usize = 1 << 16;
 
-/// Bytes per row excluding its cells: entry, range, group and keys.
+/// Size of a row in bytes, excluding its cells: entry, range, group and keys.
 pub(super) fn row_bytes(keys: usize) -> usize {
     size_of::<u128>() + 2 * size_of::<u32>() + size_of::<u64>() * keys.max(1)
 }
 
-/// Sort keys of a batch.
+/// A batch's sort keys.
 struct Numbers {
-    /// The values of the leading symbols, combined into one number per row; empty without leading
-    /// symbols.
+    /// The values of the leading symbols, combined into one number per row; empty if there are no
+    /// leading symbols.
     groups: Vec<u32>,
-    /// The first key that is not part of the groups. It usually decides the order.
+    /// The first key that is not part of the groups, which usually decides the order.
     first: Vec<u64>,
     other_keys: Vec<Vec<u64>>,
 }
@@ -52,7 +53,7 @@ pub(super) struct Order {
     leading: usize,
 }
 
-/// Properties of the keys, known before the rows' sort keys are computed.
+/// Properties of the keys that are known before the rows' sort keys are computed.
 struct Plan {
     options: Vec<SortOptions>,
     symbol_ranks: Vec<Option<SymbolRanks>>,
@@ -60,7 +61,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Analyses the keys; at most `most_leading` leading keys form groups.
+    /// Analyses the keys; no more than `most_leading` leading keys form groups.
     fn new(
         materialized: &Materialized,
         keys: &[PhysicalSortExpr],
@@ -114,7 +115,7 @@ impl Plan {
 }
 
 impl Order {
-    /// Prepares the order of the rows by these keys. Symbols among the first `leading` keys form
+    /// Prepares to order the rows by these keys. Symbols among the first `leading` keys form
     /// groups.
     pub(super) async fn new(
         materialized: Materialized,
@@ -185,12 +186,12 @@ impl Order {
         self.ranges.of_group(group)
     }
 
-    /// Number of rows of a range.
+    /// Number of rows in a range.
     pub(super) fn rows_of(&self, range: usize) -> usize {
         self.spreads.iter().map(|spread| spread.range(range).len()).sum()
     }
 
-    /// Whether two entries of a range have equal keys.
+    /// Whether two entries in a range have equal keys.
     pub(super) fn is_tie(&self, one: u128, other: u128) -> bool {
         one >> 64 == other >> 64 && self.compare_other_keys(one, other) == Ordering::Equal
     }
@@ -203,8 +204,8 @@ impl Order {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// Returns the sorted entries of a range; the lower half of an entry is its batch and row.
-    /// Checks for cancellation even in long ranges of equal keys.
+    /// Returns a range's sorted entries; the lower half of each entry is its batch and row. Checks
+    /// for cancellation even within long ranges of equal keys.
     pub(super) fn sorted(&self, range: usize) -> Result<Vec<u128>> {
         let runs: Vec<&[u128]> = self.spreads.iter().map(|spread| spread.range(range)).collect();
         let entries = runs.concat();
@@ -218,7 +219,7 @@ impl Order {
         })
     }
 
-    /// Divides ranges into groups of consecutive ranges, each with about one batch of rows.
+    /// Divides ranges into groups of consecutive ranges, each containing about one batch of rows.
     pub(super) fn batch_ranges(&self, ranges: Range<usize>) -> Vec<Range<usize>> {
         let (mut batches, mut start, mut rows) = (vec![], ranges.start, 0);
         for range in ranges.clone() {
@@ -240,7 +241,7 @@ impl Order {
     }
 }
 
-/// Sorts distinct entries: sorts runs of `RUN_ROWS` entries, then merges them in pairs.
+/// Sorts distinct entries by sorting runs of `RUN_ROWS` entries and then merging them in pairs.
 fn sorted_by(
     mut entries: Vec<u128>,
     compare: impl Fn(&u128, &u128) -> Ordering,

@@ -1,5 +1,5 @@
-//! Computes row numbers and ranks by numbers and symbols for rows that retain their original order.
-//! Only keys are sorted; each row gets the rank of its sorted position.
+//! Computes row numbers and ranks by numbers and symbols, for rows that stay in their original
+//! order. Only keys are sorted; each row is given the rank of its sorted position.
 
 use std::fmt;
 use std::ops::Range;
@@ -35,16 +35,16 @@ use crate::properties::properties;
 
 /// Adds ranks to rows.
 pub struct RankRows {
-    /// `DataFusion`'s operator with the same result, over sorted rows.
+    /// The `DataFusion` operator that produces the same result from sorted rows.
     window: Arc<dyn ExecutionPlan>,
     functions: Vec<Place>,
-    /// PARTITION BY keys, then ORDER BY keys.
+    /// The PARTITION BY keys, followed by the ORDER BY keys.
     keys: LexOrdering,
     partition_by: usize,
 }
 
 impl RankRows {
-    /// Returns the replacement of a window operator that only computes ranks, if its input has a
+    /// Returns the replacement for a window operator that computes only ranks, if its input is in a
     /// different order.
     pub fn try_replace(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(Ranking { functions, partition_by, order_by, input }) = ranking(plan) else {
@@ -98,7 +98,7 @@ impl RankRows {
         Ok(Ranked::InMemory(materialized))
     }
 
-    /// Computes the ranks with operators that can spill, in the original order of the rows.
+    /// Computes the ranks using operators that can spill, with the rows in their original order.
     fn spilling(
         &self,
         materialized: Materialized,
@@ -117,18 +117,18 @@ impl RankRows {
 /// Rows with their ranks; each partition is read separately.
 enum Ranked {
     InMemory(Arc<InMemoryRanks>),
-    /// All rows, returned by the first partition.
+    /// All rows, which the first partition returns.
     Spilled(Mutex<Option<SendableRecordBatchStream>>),
 }
 
 struct InMemoryRanks {
     functions: Vec<Place>,
     order: Order,
-    /// Ranks that each function returns, by batch.
+    /// The ranks returned by each function, by batch.
     ranks: Vec<Vec<Vec<AtomicU64>>>,
 }
 
-/// How many rows and distinct keys of a partition precede a range.
+/// Number of a partition's rows and distinct keys that precede a range.
 #[derive(Clone, Copy, Default)]
 struct Before {
     rows: u64,
@@ -136,7 +136,7 @@ struct Before {
 }
 
 impl InMemoryRanks {
-    /// Writes the rank of each row.
+    /// Writes each row's rank.
     async fn fill(self: &Arc<Self>, workers: usize) -> Result<()> {
         let keys = if self.functions.contains(&Place::DenseRank) {
             let of_range = |materialized: &Self, range| {
@@ -163,7 +163,7 @@ impl InMemoryRanks {
         Ok(())
     }
 
-    /// Runs `work` for each range with several workers and returns its results.
+    /// Runs `work` for each range using several workers, and returns the results.
     async fn for_each_range<T: Send + 'static>(
         self: &Arc<Self>,
         workers: usize,
@@ -209,7 +209,7 @@ impl InMemoryRanks {
         Ok(())
     }
 
-    /// Returns a batch of a partition with its ranks.
+    /// Returns a partition's batch with its ranks.
     fn batch(
         &self,
         partition: usize,

@@ -1,7 +1,7 @@
 //! Selects rows that may be in the top k of a sort order. The operator tracks the key of the last
-//! top-k row so far and drops rows after it. Blocks of a table are read in the order of their zone
-//! bounds, up to the first block that cannot contain top-k rows. Below a filter, blocks are read in
-//! scan order, and blocks that cannot contain top-k rows are skipped.
+//! row in the current top k and drops rows after it. A table's blocks are read in the order of
+//! their zone bounds, up to the first block that cannot contain top-k rows. Below a filter, blocks
+//! are read in scan order, and blocks that cannot contain top-k rows are skipped.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -58,13 +58,13 @@ const FEW: usize = 512;
 #[derive(Clone)]
 struct FirstRows {
     top: TopRows,
-    /// Keys of the top-k rows, with the last key on top.
+    /// Keys of the top-k rows, with the last of them on top.
     first: BinaryHeap<u64>,
 }
 
 impl FirstRows {
-    /// Returns the greatest key that a further top-k row may have; `None` if no further row can be
-    /// in the top k.
+    /// Returns the greatest key that another top-k row may have; `None` if no more rows can be in
+    /// the top k.
     fn reach(&self) -> Option<u64> {
         match self.first.peek() {
             Some(&last) if self.is_full() => {
@@ -98,7 +98,7 @@ impl FirstRows {
         }
     }
 
-    /// Returns which rows with these values may be in the top k; `None` if no row can.
+    /// Returns which of the rows with these values may be in the top k; `None` if none of them can.
     fn candidates(&mut self, values: &ArrayRef) -> Result<Option<BooleanBuffer>> {
         let options = self.top.options;
         if first_of(values, options).is_some_and(|first| !self.may_be_first(first)) {
@@ -130,11 +130,11 @@ impl FirstRows {
     }
 }
 
-/// Filtered rows of a table, in scan order. Besides the filter's columns, the sort column is read
-/// for rows that pass. The other columns are read only for rows that may be in the top k.
+/// A table's filtered rows, in scan order. For rows that pass, the sort column is read in addition
+/// to the filter's columns. All other columns are read only for rows that may be in the top k.
 struct Filtered {
     scan: FilteredScan,
-    /// Index of the sort column in the scan below the filter, and in the table.
+    /// Index of the sort column in the scan below the filter and in the table.
     column: usize,
     stored: usize,
     looked_at: usize,
@@ -171,7 +171,7 @@ impl Filtered {
     }
 
     /// Removes blocks that cannot contain top-k rows. Determining a block's bounds requires reading
-    /// its column, so blocks are not tested if the filter passes only few rows.
+    /// its column, so blocks are not tested if only a few rows pass the filter.
     fn blocks(&self, slice: &Slice, rows: Range<usize>) -> Vec<Range<usize>> {
         let top = &self.seen.top;
         if !self.seen.is_full() || self.passed.saturating_mul(FEW) < self.looked_at {
@@ -182,12 +182,12 @@ impl Filtered {
     }
 }
 
-/// Rows of a table by block, in the order of the blocks' smallest keys.
+/// A table's rows by block, in the order of each block's smallest key.
 struct Blocks<I> {
     chunks: I,
     scan: SliceScan,
     seen: FirstRows,
-    /// Lower bound of each block's keys, with the smallest on top.
+    /// Lower bound on each block's keys, with the smallest on top.
     order: BinaryHeap<Reverse<(u64, usize)>>,
     places: Vec<(Arc<Slice>, Range<usize>)>,
 }
@@ -195,7 +195,7 @@ struct Blocks<I> {
 impl<I: Iterator<Item = (Arc<Slice>, Range<usize>)>> Iterator for Blocks<I> {
     type Item = Result<RecordBatch>;
 
-    /// Each item is the work between two yields and may be empty.
+    /// Each item is the work done between two yields and may be empty.
     fn next(&mut self) -> Option<Self::Item> {
         if let Some((slice, rows)) = self.chunks.next() {
             let column = self.scan.projection()[self.seen.top.column];
@@ -284,8 +284,8 @@ impl Operator for TopRows {
         of_first(column, inputs)
     }
 
-    /// Estimate for unordered rows: the probability that a row is in the top k so far decreases
-    /// with its position.
+    /// Estimate for unordered rows: the further along a row is, the less likely it is to be in the
+    /// top k so far.
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
         let rows = rows.first().copied().flatten()?;
         Some(rows.min(self.most.saturating_mul(1 + rows.max(1).ilog2() as usize)))

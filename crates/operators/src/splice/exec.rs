@@ -1,5 +1,5 @@
-//! Execution of SPLICE JOIN. Both sides are read, mapped tables without copying, and then merged in
-//! one pass.
+//! Execution of SPLICE JOIN. Both sides are read, without copying in the case of mapped tables, and
+//! then merged in one pass.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
 use crate::scan::rows::BATCH_ROWS;
 
-/// Merges two sides by time. Each row is joined with the last row of the other side.
+/// Merges two sides by time. Each row is joined with the other side's last row.
 pub(crate) struct SplicePlan {
     pub(crate) left: SideExprs,
     pub(crate) right: SideExprs,
     pub(crate) key_kind: KeyKind,
 }
 
-/// Both sides, and the merge in progress.
+/// Both sides and the merge in progress.
 struct Splice {
     left: RightSide,
     right: RightSide,

@@ -1,11 +1,11 @@
-//! The merge of SPLICE JOIN: selects the left and right row of each output row.
+//! The SPLICE JOIN merge, which selects the left and right rows of each output row.
 
 use std::collections::{HashMap, VecDeque};
 
 use rustc_hash::FxBuildHasher;
 use tidemark_kernels::{NO_MATCH, RightChunk, pack};
 
-/// A position in one side.
+/// A position on one side.
 struct Walk<'a> {
     chunks: Vec<RightChunk<'a>>,
     chunk: usize,
@@ -34,8 +34,8 @@ impl<'a> Walk<'a> {
         (row, key.map_or(0, |&key| key as usize))
     }
 
-    /// Moves from the end of a chunk to the next chunk, so that the position is always at a row or
-    /// past the last chunk.
+    /// Moves from the end of a chunk to the next chunk, so that the position is always either at a
+    /// row or past the last chunk.
     fn settle(&mut self) {
         while self.chunks.get(self.chunk).is_some_and(|chunk| self.row >= chunk.timestamps.len()) {
             (self.chunk, self.row) = (self.chunk + 1, 0);
@@ -50,11 +50,11 @@ pub(crate) struct Merge {
     right: (usize, usize),
     last_left: Vec<u64>,
     last_right: Vec<u64>,
-    /// Right rows of one timestamp that no left row has matched yet, by key.
+    /// Right rows at one timestamp that no left row has matched yet, by key.
     waiting: HashMap<usize, VecDeque<u64>, FxBuildHasher>,
 }
 
-/// Rows of both sides that form output rows; [`NO_MATCH`] if a side has no row.
+/// Rows from both sides that form output rows; [`NO_MATCH`] if a side has no row.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
     pub(crate) left: Vec<u64>,
@@ -80,8 +80,8 @@ fn note(rows: &mut Vec<u64>, key: usize, row: u64) {
 }
 
 impl Merge {
-    /// Returns the next rows: at least `required`, unless both sides end first. All rows with the
-    /// same timestamp are returned together.
+    /// Returns the next rows. There are at least `required` rows, unless both sides end first. All
+    /// rows with the same timestamp are returned together.
     pub(crate) fn next(
         &mut self,
         left: Vec<RightChunk<'_>>,
@@ -131,7 +131,8 @@ impl Merge {
             pairs.push(row, last(&self.last_right, key));
         }
         for (row, key) in at_once {
-            // Rows of one key are removed in order, so a row at the front is still unmatched.
+            // Rows with the same key are removed in order, so a row at the front is still
+            // unmatched.
             let Some(queue) = self.waiting.get_mut(&key) else { continue };
             if queue.front() == Some(&row) {
                 queue.pop_front();

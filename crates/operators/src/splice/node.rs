@@ -9,8 +9,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
 /// Returns the rows of both sides in time order. Each row is joined with the other side's last row
 /// that has equal keys and is not later. A left row and a right row with equal keys and timestamps
-/// form one output row; if there are several, they are paired in order. Output: left columns, then
-/// right columns, all nullable.
+/// form a single output row; if there are several, they are paired in order. The output consists of
+/// the left columns, then the right columns, all nullable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SpliceJoinNode {
     left: LogicalPlan,
@@ -22,7 +22,7 @@ pub struct SpliceJoinNode {
 }
 
 impl SpliceJoinNode {
-    /// Creates a node over two inputs in timestamp order. Both timestamps are columns of the same
+    /// Creates a node over two inputs in timestamp order. Both timestamps are columns with the same
     /// unit.
     pub fn try_new(
         left: LogicalPlan,
@@ -39,12 +39,12 @@ impl SpliceJoinNode {
         Ok(Self { left, right, left_timestamp, right_timestamp, keys, schema: schema.into() })
     }
 
-    /// The left timestamp and the right timestamp.
+    /// The left and right timestamps.
     pub fn timestamps(&self) -> (&Expr, &Expr) {
         (&self.left_timestamp, &self.right_timestamp)
     }
 
-    /// Pairs of left and right expressions that must be equal; null equals null.
+    /// Pairs of left and right expressions that must be equal, where null equals null.
     pub fn keys(&self) -> &[(Expr, Expr)] {
         &self.keys
     }

@@ -16,13 +16,13 @@ use tidemark_types::timestamp::{TimestampUnit, write_iso};
 use super::node::{JsonField, JsonKind, UnnestItem};
 use crate::error::engine_error;
 
-/// A range of a row's elements, numbered from 0.
+/// A range of a row's elements, numbered starting at 0.
 pub(crate) struct ElementRange {
     pub(crate) row: usize,
     pub(crate) elements: Range<usize>,
 }
 
-/// Elements of one argument for the rows of a batch.
+/// One argument's elements for the rows in a batch.
 pub(crate) enum Elements {
     Arrays { array: ArrayRef, dimensions: u8 },
     Documents(Documents),
@@ -50,7 +50,7 @@ impl Elements {
         })
     }
 
-    /// Number of elements of a row, and approximate bytes per element.
+    /// Returns the number of elements in a row and their approximate size in bytes per element.
     pub(crate) fn size(&mut self, row: usize) -> Result<(usize, usize)> {
         match self {
             Self::Documents(documents) => Ok(documents.size(row)),
@@ -70,7 +70,7 @@ impl Elements {
     }
 
     /// Returns the columns of these elements. A row's ranges must be requested in order, and only
-    /// after the row's size.
+    /// after the row's size has been requested.
     pub(crate) fn columns(&mut self, ranges: &[ElementRange]) -> Result<Vec<ArrayRef>> {
         match self {
             Self::Documents(documents) => Ok(documents.columns(ranges)),
@@ -86,7 +86,7 @@ impl Elements {
 pub(crate) struct Documents {
     texts: StringViewArray,
     fields: Vec<JsonField>,
-    /// Number of elements of each row whose size has been requested.
+    /// Number of elements in each row whose size has been requested.
     lengths: Vec<usize>,
     /// Offset of the next element in the current row.
     offset: usize,
@@ -123,7 +123,7 @@ impl Documents {
     }
 }
 
-/// An element that is parsed and discarded.
+/// An element that is parsed and then discarded.
 struct Checked;
 
 impl<'de> Deserialize<'de> for Checked {
@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for Checked {
     }
 }
 
-/// Number of elements of a JSON array; 0 for any other string.
+/// Returns the number of elements in a JSON array; 0 for any other string.
 fn element_count(text: &str) -> usize {
     serde_json::from_str::<Vec<Checked>>(text).map_or(0, |elements| elements.len())
 }
@@ -147,7 +147,7 @@ fn next_element(text: &str, offset: &mut usize) -> Option<Value> {
     Some(element)
 }
 
-/// Returns a value as a string, if it has the requested kind.
+/// Returns a value as a string, if it is of the requested kind.
 fn shown(value: &Value, kind: JsonKind) -> Option<String> {
     match (kind, value) {
         (_, Value::Null) => None,
@@ -165,7 +165,7 @@ fn shown(value: &Value, kind: JsonKind) -> Option<String> {
     }
 }
 
-/// Number of elements of a row.
+/// Returns the number of elements in a row.
 fn count(counts: &Int64Array, row: usize) -> usize {
     if counts.is_null(row) {
         return 0;
@@ -181,8 +181,8 @@ fn element_numbers(counts: &Int64Array, ranges: &[ElementRange]) -> Vec<ArrayRef
     vec![Arc::new(ranges.iter().flat_map(of).collect::<Int64Array>())]
 }
 
-/// Returns the values of the ranges, as a slice if they are consecutive; nulls after the last
-/// value.
+/// Returns the values in the ranges, as a slice if they are consecutive. After the last value, the
+/// result is padded with nulls.
 fn some_of(values: &ArrayRef, ranges: &[ElementRange]) -> Result<ArrayRef> {
     if let [ElementRange { elements, .. }] = ranges
         && elements.end <= values.len()

@@ -32,30 +32,30 @@ use crate::properties::properties;
 pub(crate) struct UnnestPlan {
     pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) items: Vec<UnnestItem>,
-    /// Input columns that are repeated.
+    /// Indexes of the repeated input columns.
     pub(crate) repeated: Vec<usize>,
     pub(crate) retains_empty: bool,
     pub(crate) schema: SchemaRef,
 }
 
-/// Maximum output rows of a batch.
+/// Maximum number of rows in an output batch.
 const MAX_BATCH_ROWS: usize = 16 * 1024;
 
-/// Maximum bytes of a batch, unless a single row has more.
+/// Maximum size of a batch in bytes, unless a single row is larger.
 const MAX_BATCH_BYTES: usize = 4 << 20;
 
-/// Approximate bytes of a fixed-length cell.
+/// Approximate size of a fixed-length cell, in bytes.
 const CELL_BYTES: usize = 16;
 
-/// Rows of an input batch, converted to output batches one after the other.
+/// An input batch's rows, converted to output batches one after another.
 struct Rows {
     plan: Arc<UnnestPlan>,
-    /// Columns that are repeated.
+    /// The repeated columns.
     repeated: RecordBatch,
     /// Whether these columns have variable-length cells.
     varies: bool,
     elements: Vec<Elements>,
-    /// The current row, its remaining elements, and the bytes of an output row.
+    /// The current row, its remaining elements, and the size of an output row in bytes.
     row: usize,
     left: Range<usize>,
     width: usize,
@@ -189,7 +189,7 @@ impl Operator for UnnestPlan {
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        // For lack of statistics, assumes that lists are short.
+        // Without statistics, assumes that lists are short.
         Some(rows.first().copied().flatten()?.saturating_mul(4))
     }
 

@@ -15,19 +15,19 @@ use tidemark_types::SqlType;
 /// Type of an argument's elements.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub enum UnnestItem {
-    /// Elements of an array with this many dimensions: numbers, or arrays with one dimension less.
+    /// Elements of an array with this many dimensions: numbers, or arrays with one fewer dimension.
     Array(u8),
     /// Fields of the objects in a JSON array, each as a string. Elements that are not objects have
     /// a single field.
     Json(Vec<JsonField>),
     /// The same values for every row; the argument is ignored.
     Values(UnnestValues),
-    /// As many numbers as the argument specifies, starting at 0. The plan above computes a series
-    /// from them, which is never fully materialized.
+    /// As many numbers as the argument specifies, starting at 0. The plan above uses them to
+    /// compute a series, which is never fully materialized.
     Count,
 }
 
-/// Values that optimizer rules do not inspect. The values of two different plans are never equal.
+/// Values that optimizer rules do not inspect. Values in two different plans are never equal.
 #[derive(Debug, Clone)]
 pub struct UnnestValues(pub(crate) ArrayRef);
 
@@ -68,7 +68,7 @@ impl PartialOrd for UnnestValues {
 pub struct JsonField {
     /// Name of the field.
     pub name: String,
-    /// Kind of values; other values become null.
+    /// Kind of values to read; values of other kinds become null.
     pub kind: JsonKind,
 }
 
@@ -99,8 +99,8 @@ impl UnnestItem {
     }
 }
 
-/// Returns the input's columns, then the element columns, then the element number, starting at 1.
-/// The argument is a separate column of the input, so that a source column is repeated per element
+/// Returns the input's columns, then the element columns, then the element number, which starts at
+/// 1. The argument is a separate column of the input, so a source column is repeated per element
 /// only if the plan above reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnnestNode {
@@ -115,8 +115,8 @@ pub struct UnnestNode {
 
 impl UnnestNode {
     /// Creates a node over `input`. Its new columns are named `prefix0`, `prefix1`, …; the last
-    /// column is the element number. With `keeps_empty`, a row without elements is retained, with
-    /// nulls.
+    /// column is the element number. With `keeps_empty`, rows without elements are retained, with
+    /// nulls in the new columns.
     pub fn try_new(
         input: LogicalPlan,
         arguments: Vec<Expr>,
@@ -180,17 +180,17 @@ impl UnnestNode {
         &self.arguments
     }
 
-    /// Element type of each argument.
+    /// The element type of each argument.
     pub fn items(&self) -> &[UnnestItem] {
         &self.items
     }
 
-    /// Input columns that are repeated.
+    /// Indexes of the repeated input columns.
     pub fn repeated(&self) -> &[usize] {
         &self.repeated
     }
 
-    /// Whether a row without elements is retained.
+    /// Whether rows without elements are retained.
     pub fn retains_empty(&self) -> bool {
         self.retains_empty
     }
@@ -238,8 +238,8 @@ impl UserDefinedLogicalNodeCore for UnnestNode {
         Self::over(input, exprs, items, prefix, self.retains_empty)
     }
 
-    // Conditions on repeated columns may move below this node; conditions on the new columns may
-    // not.
+    // Conditions on repeated columns may move below this node, but conditions on the new columns
+    // may not.
     fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
         let own = self.schema.fields().iter().skip(self.repeated.len());
         own.map(|field| field.name().clone()).collect()

@@ -1,5 +1,5 @@
-//! State of window functions after the last row, cached until further rows arrive. A view whose
-//! base table grows only at its end thus does not read its earlier rows again.
+//! Window function state after the last row, cached until more rows arrive. It saves a view whose
+//! base table grows only at its end from reading its earlier rows again.
 
 use std::any::Any;
 use std::fmt;
@@ -10,10 +10,10 @@ use crate::state_memory::{StateMemory, StateReservation};
 
 /// State of one node.
 pub(crate) trait CachedState: Any + Send {
-    /// Releases data that is no longer needed. Returns the approximate bytes of the remaining
-    /// state.
+    /// Releases data that is no longer needed. Returns the approximate size of the remaining state
+    /// in bytes.
     fn settle(&mut self) -> usize;
-    /// Restores the state from which `copy` was made.
+    /// Restores the state that `copy` was made from.
     fn rewind(&mut self, copy: &(dyn Any + Send));
 }
 
@@ -23,12 +23,12 @@ pub(crate) struct Copied {
     pub(crate) bytes: usize,
 }
 
-/// State of all nodes before the first row of a timestamp. Late rows resume from it.
+/// The state of all nodes before the first row at a timestamp. Late rows resume from it.
 struct Mark {
     time: i64,
     /// Number of rows processed.
     rows: u64,
-    /// The latest processed timestamp, and the number of rows processed at it.
+    /// The latest processed timestamp, and the number of rows processed with that timestamp.
     last: Option<(i64, u64)>,
     /// State of each node, filled in as rows reach it.
     nodes: Vec<Option<Copied>>,
@@ -40,7 +40,7 @@ impl Mark {
     }
 }
 
-/// Cached state of all window nodes of a plan.
+/// Cached state of all window nodes in a plan.
 #[derive(Clone)]
 pub struct WindowCache {
     state: Arc<Mutex<State>>,
@@ -49,17 +49,17 @@ pub struct WindowCache {
 struct State {
     /// State of each node, from the top down; `None` during an execution.
     nodes: Vec<Option<Box<dyn CachedState>>>,
-    /// The latest processed timestamp, and the number of rows processed at it.
+    /// The latest processed timestamp, and the number of rows processed with that timestamp.
     last: Option<(i64, u64)>,
     /// Rows at or after this timestamp resume from this state. It is the latest timestamp that was
-    /// read, even if its rows were filtered out. It never lies before the first timestamp from
+    /// read, even if its rows were filtered out. It is never earlier than the first timestamp from
     /// which all rows were read.
     end: i64,
     /// Memory reserved for this state.
     memory: StateReservation,
-    /// Bytes of the state after the last execution, without marks.
+    /// Size of the state in bytes after the last execution, excluding marks.
     settled: usize,
-    /// Earlier states in time order; their density decreases with age.
+    /// Earlier states in time order. The older they are, the more sparsely they are stored.
     marks: Vec<Mark>,
     /// Marks before this timestamp are not stored.
     marked_from: i64,
@@ -80,8 +80,8 @@ impl State {
         }
     }
 
-    /// Reserves `more` bytes in addition to the current state. Removes the oldest marks if there is
-    /// not enough memory.
+    /// Reserves `more` bytes on top of the current state. If there is not enough memory, removes
+    /// the oldest marks.
     fn try_reserve(&mut self, more: usize) -> bool {
         loop {
             let marks: usize = self.marks.iter().map(Mark::bytes).sum();
@@ -107,7 +107,7 @@ impl WindowCache {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Creates a cache that also stores earlier states, for timestamps from `first` on.
+    /// Creates a cache that also stores earlier states for timestamps at or after `first`.
     #[must_use]
     pub fn marking(first: i64, memory: &Arc<StateMemory>) -> Self {
         let state = State {
@@ -129,12 +129,12 @@ impl WindowCache {
         (0..count).map(move |number| Slot { of: of.clone(), number, is_first: number + 1 == count })
     }
 
-    /// Returns whether the state is sufficient to process later rows, after rows up to `last_time`
-    /// were read. Must be called after all rows have been processed.
+    /// Returns whether the state is sufficient for processing later rows after rows up to
+    /// `last_time` have been read. Must be called after all rows have been processed.
     pub fn settle(&self, last_time: i64) -> bool {
         let mut state = self.lock();
-        // `end` never decreases, because it is no longer known how many rows of an earlier
-        // timestamp were processed.
+        // `end` never decreases, because the number of rows processed at an earlier timestamp is no
+        // longer known.
         state.end = state.end.max(last_time);
         let end = state.end;
         state.last = state.last.filter(|(time, _)| *time == end);
@@ -151,7 +151,7 @@ impl WindowCache {
     }
 
     /// Restores a state from before the first row at or after `first`. Returns the timestamp from
-    /// which rows must be read; `None` if no such state exists.
+    /// which rows must be read, or `None` if there is no such state.
     pub fn rewind(&self, first: i64) -> Option<i64> {
         let mut state = self.lock();
         let State { nodes, last, end, marks, .. } = &mut *state;
@@ -164,7 +164,7 @@ impl WindowCache {
         Some(mark.time)
     }
 
-    /// Timestamp from which new rows resume from this state.
+    /// The timestamp at and after which new rows resume from this state.
     #[must_use]
     pub fn end(&self) -> i64 {
         self.lock().end
@@ -181,7 +181,7 @@ impl WindowCache {
         self.lock().marks.len()
     }
 
-    /// Records that the rows of the latest timestamp were removed: rows that now have this
+    /// Records that the rows at the latest timestamp were removed. Rows that now have this
     /// timestamp are new.
     pub fn forget_last(&self) {
         self.lock().last = None;
@@ -204,7 +204,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Removes and returns the node's state, from which it resumes.
+    /// Removes and returns the node's state so that the node can resume from it.
     pub(crate) fn take<T: CachedState>(&self) -> Option<Box<T>> {
         let state: Box<dyn Any> = self.of.lock().nodes.get_mut(self.number)?.take()?;
         state.downcast().ok()
@@ -217,12 +217,12 @@ impl Slot {
         }
     }
 
-    /// The latest timestamp and its number of processed rows, for the first node.
+    /// For the first node, the latest timestamp and the number of rows processed with it.
     pub(crate) fn passed(&self) -> Option<(i64, u64)> {
         self.of.lock().last.filter(|_| self.is_first)
     }
 
-    /// Returns the timestamp of the next mark that lacks this node's state.
+    /// Returns the timestamp of the next mark that is missing this node's state.
     pub(crate) fn next_mark(&self) -> Option<i64> {
         let state = self.of.lock();
         let mut marks = state.marks.iter();
@@ -235,7 +235,7 @@ impl Slot {
         self.of.lock().marked_from
     }
 
-    /// Begins a mark before the first row of a timestamp, with the first node's state. The state is
+    /// Begins a mark before the first row at a timestamp, with the first node's state. The state is
     /// copied only if enough memory is available.
     pub(crate) fn begin_mark(
         &self,
@@ -254,8 +254,8 @@ impl Slot {
         state.marks.push(Mark { time, rows, last, nodes });
     }
 
-    /// Adds the state of a later node to the mark of a timestamp. The mark is removed if there is
-    /// not enough memory.
+    /// Adds a later node's state to the mark at a timestamp. If there is not enough memory, the
+    /// mark is removed.
     pub(crate) fn complete_mark(
         &self,
         time: i64,
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Processes a hundred rows with distinct timestamps, each with a mark of 10 bytes.
+    /// Processes a hundred rows with distinct timestamps, each with a 10-byte mark.
     fn pass(cache: &WindowCache) -> usize {
         let slot = cache.slots(1).next().unwrap();
         let mut copies = 0;
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!((cache.bytes(), memory.used()), (10 + 10 * cache.marks(), cache.bytes()));
         let mut rest = memory.reservation();
         assert!(rest.try_resize(60 - memory.used()));
-        // A second cache cannot reserve memory, and without a stored state it has no marks.
+        // A second cache cannot reserve memory, so it has no stored state and therefore no marks.
         let other = WindowCache::marking(0, &memory);
         assert_eq!(pass(&other), 0, "nothing is copied without memory");
         assert!(!other.settle(99));
@@ -363,11 +363,11 @@ mod tests {
     fn processed_end_decreases_only_on_rewind() {
         let cache = WindowCache::marking(0, &StateMemory::new(1 << 20));
         pass(&cache);
-        // The last processed row is followed by one that was filtered out.
+        // The last processed row is followed by a row that was filtered out.
         assert!(cache.settle(120));
         let slot = cache.slots(1).next().unwrap();
         assert_eq!((cache.end(), slot.passed()), (120, None));
-        // That row was removed. Rows of an earlier timestamp were processed and must not be
+        // That row was removed. Rows at an earlier timestamp have been processed and must not be
         // processed again.
         assert!(cache.settle(99));
         assert_eq!((cache.end(), slot.passed()), (120, None));
@@ -378,7 +378,7 @@ mod tests {
         slot.note(Some((from, 1)));
         assert!(cache.settle(from));
         assert_eq!((cache.end(), slot.passed()), (from, Some((from, 1))));
-        // It is unknown how many rows were processed at timestamps before the restored one.
+        // It is not known how many rows were processed at timestamps before the restored timestamp.
         let from = cache.rewind(50).unwrap();
         slot.note(Some((20, 1)));
         assert!(cache.settle(20));

@@ -1,4 +1,4 @@
-//! Execution of window functions. Batches are passed on with additional columns. If a function
+//! Execution of window functions. Batches are passed on with additional columns. If any function
 //! depends on later rows, all rows are read first.
 
 use std::any::Any;
@@ -43,10 +43,10 @@ use crate::sample_by::groups::{GroupIndex, KeyPlan};
 use crate::scan::kind::Scan;
 use crate::scan::rows::BATCH_ROWS;
 
-/// Maximum bytes of copied state per row, so that copying is cheap compared with processing the
-/// rows.
+/// Maximum amount of copied state per row in bytes, chosen so that copying is cheap compared with
+/// processing the rows.
 const MAX_MARK_BYTES_PER_ROW: u64 = 16;
-/// Minimum number of rows before a batch's split position.
+/// Minimum number of rows before the position at which a batch is split.
 const MIN_SPLIT_ROWS: usize = 4_096;
 
 /// A PARTITION BY clause.
@@ -55,15 +55,15 @@ pub(crate) struct PartitionPlan {
     pub(crate) plan: KeyPlan,
 }
 
-/// One function with its input.
+/// A function with its input.
 pub(crate) struct FunctionPlan {
     pub(crate) spec: Spec,
     pub(crate) argument: Option<Arc<dyn PhysicalExpr>>,
-    /// Index of its PARTITION BY.
+    /// Index of the function's PARTITION BY clause.
     pub(crate) partition: usize,
 }
 
-/// Adds a column to the rows for each window function.
+/// Adds one column to the rows for each window function.
 pub(crate) struct WindowPlan {
     pub(crate) timestamp: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) partitions: Vec<PartitionPlan>,
@@ -71,10 +71,10 @@ pub(crate) struct WindowPlan {
     pub(crate) schema: SchemaRef,
     /// Nanoseconds per unit of the timestamp.
     pub(crate) nanos_per_tick: i64,
-    /// Slot in which the state is cached between executions, if any.
+    /// Slot that caches the state between executions, if any.
     pub(crate) cache_slot: Option<Slot>,
-    /// Number of rows before a scan partition on which its first row depends. If it is known,
-    /// partitions are processed independently.
+    /// Number of rows before a scan partition that the partition's first row depends on. If it is
+    /// known, partitions are processed independently.
     pub(crate) lookback_rows: Option<usize>,
 }
 
@@ -84,18 +84,18 @@ struct Progress {
     indexes: Vec<Option<GroupIndex>>,
     functions: Vec<Function>,
     batches: usize,
-    /// Timestamp of the leading rows that were already processed, and their number.
+    /// Timestamp of the leading rows that have already been processed, and their number.
     passed: Option<(i64, u64)>,
-    /// The latest timestamp, and the number of processed rows that have it.
+    /// The latest timestamp, and the number of processed rows with that timestamp.
     last: Option<(i64, u64)>,
-    /// Number of rows processed, and the number at the last mark.
+    /// Number of rows processed, and the number that had been processed at the last mark.
     rows: u64,
     marked: u64,
-    /// Bytes of the last mark.
+    /// Size of the last mark in bytes.
     mark_bytes: u64,
 }
 
-/// State of a node at a mark. Partition numbers remain valid, because later rows can only add
+/// A node's state at a mark. Partition numbers remain valid because later rows can only add
 /// partitions.
 struct Marked {
     functions: Vec<Function>,
@@ -103,7 +103,7 @@ struct Marked {
     rows: u64,
 }
 
-/// A batch, its columns known so far, and the partition of each row for each PARTITION BY.
+/// A batch with the columns known so far, and each row's partition for each PARTITION BY.
 struct Passed {
     batch: RecordBatch,
     columns: Vec<Option<ArrayRef>>,
@@ -149,7 +149,7 @@ impl Progress {
     /// Stores the state that later rows need.
     fn end(mut self) {
         if let Some(slot) = self.plan.cache_slot.clone() {
-            // This node received no row at or after these marks.
+            // This node did not receive any rows at or after these marks.
             while let Some(time) = slot.next_mark().filter(|_| !slot.is_first()) {
                 self.mark(&slot, time);
             }
@@ -158,8 +158,8 @@ impl Progress {
         }
     }
 
-    /// Returns rows with the new columns, without rows that were already processed. If a mark is
-    /// set before a row, the batch is split there.
+    /// Returns rows with the new columns, excluding rows that have already been processed. If a
+    /// mark is set before a row, the batch is split there.
     fn pass(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>> {
         let (Some(timestamp), Some(slot)) = (&self.plan.timestamp, self.plan.cache_slot.clone())
         else {
@@ -180,7 +180,7 @@ impl Progress {
         Ok(done)
     }
 
-    /// Returns how many leading rows were already processed.
+    /// Returns how many of the leading rows have already been processed.
     fn processed_rows(&mut self, times: &[i64]) -> usize {
         let Some((time, count)) = &mut self.passed else { return 0 };
         let is_seen = |row: &usize| times[*row] == *time && (*row as u64) < *count;
@@ -189,7 +189,7 @@ impl Progress {
         seen
     }
 
-    /// Processes some rows of a batch, and records the latest timestamp.
+    /// Processes some of a batch's rows and records the latest timestamp.
     fn process(
         &mut self,
         batch: &RecordBatch,
@@ -206,8 +206,8 @@ impl Progress {
         self.finish(0, passed).map(Some)
     }
 
-    /// Returns the next row before which a mark is set, and its timestamp. The first node chooses
-    /// the position of each mark, which the other nodes then use.
+    /// Returns the next row before which a mark is set, along with its timestamp. The first node
+    /// chooses where each mark goes, and the other nodes follow.
     fn next_mark(&mut self, slot: &Slot, times: &[i64]) -> Option<(usize, i64)> {
         if !slot.is_first() {
             let time = slot.next_mark()?;
@@ -347,7 +347,7 @@ impl WindowPlan {
         self.functions.iter().any(|function| function.spec.is_deferred())
     }
 
-    /// Returns the rows before a partition that its first rows depend on.
+    /// Returns the rows preceding a partition that its first rows depend on.
     fn lead(&self, run: &Run) -> Result<Vec<RecordBatch>> {
         let Some(rows) = self.lookback_rows.filter(|_| run.partition > 0) else {
             return Ok(vec![]);
@@ -359,7 +359,7 @@ impl WindowPlan {
     }
 }
 
-/// Returns how many rows back the functions read; `None` unless all of them only read earlier
+/// Returns how many rows back the functions read; `None` unless all of them read only earlier
 /// values of a whole scan.
 fn lookback_rows(
     node: &WindowNode,

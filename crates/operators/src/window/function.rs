@@ -1,4 +1,4 @@
-//! Execution of one window function. It receives batches and returns a column for each batch,
+//! Execution of a single window function. It receives batches and returns a column for each batch,
 //! either immediately or at the end.
 
 use std::collections::VecDeque;
@@ -18,9 +18,9 @@ use tidemark_kernels::{
 
 use super::spec::{Kind, Spec};
 
-/// Maximum batches of values that are cached between executions.
+/// Maximum number of value batches cached between executions.
 const MAX_BATCHES: usize = 32;
-/// Bytes of a queued value in a frame.
+/// Size of a value queued in a frame, in bytes.
 const QUEUED_BYTES: usize = 16;
 /// Number of bits in a row number that identify the row within its batch.
 const ROW_BITS: u32 = 32;
@@ -45,15 +45,15 @@ enum State {
     Ahead { waiting: Vec<VecDeque<u64>>, found: Vec<Vec<Option<u64>>>, retained: RetainedValues },
 }
 
-/// The value of a partition's last row, and the number of its run of equal values; 0 before the
-/// first row.
+/// The value of a partition's last row, and the number of the run of equal values it belongs to; 0
+/// before the first row.
 #[derive(Default, Clone)]
 struct Period {
     value: Option<i64>,
     number: i64,
 }
 
-/// Number of rows of a partition so far, and before the current time.
+/// A partition's row count so far, and its row count before the current time.
 #[derive(Default, Clone)]
 struct Rank {
     rows: u64,
@@ -62,7 +62,7 @@ struct Rank {
     dense: u64,
 }
 
-/// Input of a function: the rows of one batch.
+/// A function's input: the rows of one batch.
 pub(crate) struct Input<'a> {
     pub(crate) batch: usize,
     pub(crate) rows: usize,
@@ -72,7 +72,7 @@ pub(crate) struct Input<'a> {
 }
 
 impl Function {
-    /// Creates the function. `nanos_per_tick` is the length of the timestamp's unit.
+    /// Creates the function. `nanos_per_tick` is the length of the timestamp unit in nanoseconds.
     pub(crate) fn new(spec: &Spec, argument: Option<&DataType>, nanos_per_tick: i64) -> Self {
         let state = match &spec.kind {
             Kind::RowNumber | Kind::Sum | Kind::Average | Kind::Count => State::Sums(vec![]),
@@ -90,7 +90,7 @@ impl Function {
         let ticks = |nanos: i64| if spec.by_time { nanos / nanos_per_tick } else { nanos };
         let reach = spec.reach.map(|reach| Reach {
             from: reach.from.map(ticks),
-            // Rounds up: a distance between two ticks reaches back to the earlier tick.
+            // Rounds up, since a distance between two ticks reaches back to the earlier tick.
             to: if spec.by_time {
                 (reach.to + nanos_per_tick - 1) / nanos_per_tick
             } else {
@@ -137,7 +137,7 @@ impl Function {
         }
     }
 
-    /// Returns a copy, after `batches` batches, that shares no data with these batches.
+    /// Returns a copy as of `batches` batches that does not share any data with them.
     pub(crate) fn copy(&self, batches: usize) -> Self {
         let mut copy = self.clone();
         if let State::Picks(states, retained) = &mut copy.state {
@@ -146,7 +146,7 @@ impl Function {
         copy
     }
 
-    /// Processes a batch. Returns its column, unless that depends on later rows.
+    /// Processes a batch. Returns its column, unless the column depends on later rows.
     pub(crate) fn push(&mut self, input: &Input<'_>) -> Result<Option<ArrayRef>> {
         let reach = self.reach.unwrap_or(Reach::CUMULATIVE);
         let times = if self.by_time { input.times } else { None };
@@ -159,7 +159,7 @@ impl Function {
         match (&mut self.state, &kind) {
             (State::Sums(states), kind) => {
                 let (mut sums, mut counts) = (vec![], vec![]);
-                // Counting needs no values.
+                // Values are not needed for counting.
                 let zeros = vec![0.0; if needs_values(kind) { 0 } else { count }];
                 let values = match input.argument.filter(|_| needs_values(kind)) {
                     Some(argument) => argument.as_primitive::<Float64Type>().values(),
@@ -213,7 +213,7 @@ impl Function {
         }
     }
 
-    /// Returns the column of an earlier batch after all batches have been processed.
+    /// Returns the column of an earlier batch, after all batches have been processed.
     pub(crate) fn finish(
         &self,
         batch: usize,
@@ -271,8 +271,8 @@ fn picked(
     if now { retained.values(&found).map(Some) } else { Ok(None) }
 }
 
-/// Returns the column of `lag` without partitions: earlier rows, followed by the batch shifted by
-/// `distance`. `None` if rows are skipped, or if there are partitions.
+/// Returns the column of `lag` without partitions, which is earlier rows followed by the batch
+/// shifted by `distance`. Returns `None` if rows are skipped or if there are partitions.
 fn moved(
     input: &Input<'_>,
     rows: Rows<'_>,
@@ -322,7 +322,7 @@ fn summed(kind: &Kind, sums: Vec<f64>, counts: Vec<i64>) -> ArrayRef {
         }
         _ => sums,
     };
-    // Both passes are vectorised; usually no value is null.
+    // Both passes are vectorised, and usually no value is null.
     let is_counted = |count: &i64| *count > 0;
     let all = counts.iter().fold(true, |all, count| all & is_counted(count))
         & values.iter().fold(true, |all, value| all & value.is_finite());
@@ -372,7 +372,7 @@ fn period_numbers(states: &mut Vec<Period>, input: &Input<'_>, values: &Int64Arr
     Arc::new(Int64Array::from_iter_values(numbers.collect::<Vec<_>>()))
 }
 
-/// Records each row as the result of the row that is `distance` rows before it.
+/// Records each row as the result for the row that is `distance` rows before it.
 fn look_ahead(
     waiting: &mut Vec<VecDeque<u64>>,
     found: &mut [Vec<Option<u64>>],
@@ -402,7 +402,7 @@ fn locate(number: u64) -> (usize, usize) {
     ((number >> ROW_BITS) as usize, (number & ((1 << ROW_BITS) - 1)) as usize)
 }
 
-/// Argument values of the batches that may still be needed.
+/// Argument values from the batches that may still be needed.
 #[derive(Clone)]
 struct RetainedValues {
     default: ScalarValue,
@@ -430,7 +430,7 @@ impl RetainedValues {
         self.arrays.push_back(Arc::clone(array));
     }
 
-    /// Copies the values that are still needed, so that the batches, which may be slices of files,
+    /// Copies the values that are still needed so that the batches, which may be slices of files,
     /// can be released.
     fn settle(&mut self, states: &mut [PickState], batches: usize) {
         if batches == 0 {
@@ -448,7 +448,7 @@ impl RetainedValues {
         self.full = 16;
     }
 
-    /// Returns the values of rows, or the default where no row exists.
+    /// Returns the values of rows, or the default if a row does not exist.
     fn values(&self, rows: &[Option<u64>]) -> Result<ArrayRef> {
         let default = self.default.to_array_of_size(1)?;
         let mut sources: Vec<&dyn Array> = vec![default.as_ref()];

@@ -1,4 +1,4 @@
-//! Window functions on rows in the order that the windows require.
+//! Window functions over rows that are in the order the windows require.
 
 pub(crate) mod cache;
 pub(crate) mod exec;

@@ -10,15 +10,15 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore, Wi
 use super::cache::Slot;
 use super::spec::Spec;
 
-/// Computes window functions in one pass, in timestamp order or in input order. Output: the input's
-/// columns, then one column per function.
+/// Computes window functions in one pass, in timestamp order or input order. The output consists of
+/// the input's columns, then one column per function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WindowNode {
     input: LogicalPlan,
     timestamp: Option<Expr>,
     functions: Vec<Expr>,
     schema: DFSchemaRef,
-    /// Slot in which the state is cached between executions, if any.
+    /// Slot that caches the state between executions, if any.
     cache_slot: Option<Slot>,
 }
 
@@ -45,18 +45,18 @@ impl WindowNode {
         Ok(Self { input, timestamp, functions, schema: as_window.schema, cache_slot: None })
     }
 
-    /// Adds a slot for its state.
+    /// Adds a slot for the node's state.
     pub(crate) fn keeping(self, slot: Slot) -> Self {
         Self { cache_slot: Some(slot), ..self }
     }
 
-    /// The slot for its state, if any.
+    /// The slot for the node's state, if any.
     pub(crate) fn cache_slot(&self) -> Option<&Slot> {
         self.cache_slot.as_ref()
     }
 
-    /// Whether a row's results depend only on this row and the rows before it. The state after some
-    /// rows is then sufficient for all later rows.
+    /// Whether each row's results depend only on that row and the rows before it. The state after
+    /// any row is then sufficient for all later rows.
     pub fn is_one_pass(&self) -> bool {
         let spec = |function| Spec::of(function, self.timestamp(), self.input.schema());
         let mut specs = self.functions.iter().map(spec);
@@ -64,12 +64,12 @@ impl WindowNode {
             && specs.all(|spec| spec.is_some_and(|(spec, _)| !spec.is_deferred()))
     }
 
-    /// The timestamp that orders the rows, if any.
+    /// The timestamp that determines row order, if any.
     pub fn timestamp(&self) -> Option<&Expr> {
         self.timestamp.as_ref()
     }
 
-    /// The functions with their names.
+    /// The functions and their names.
     pub fn functions(&self) -> &[Expr] {
         &self.functions
     }

@@ -12,7 +12,7 @@ use crate::logical::LogicalNode;
 
 impl WindowCache {
     /// Returns the plan with window functions that resume from this state and store their final
-    /// state in it. Rows of the latest timestamp that were already processed are skipped.
+    /// state in it. Rows at the latest timestamp that have already been processed are skipped.
     pub fn in_plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let is_window = |node: &LogicalPlan| {
             matches!(LogicalNode::of_plan(node), Some(LogicalNode::Windows(_)))
@@ -22,7 +22,8 @@ impl WindowCache {
             count += usize::from(is_window(node));
             Ok(TreeNodeRecursion::Continue)
         })?;
-        // Nodes are visited from the top down, and the last node is the first to receive rows.
+        // Nodes are visited from the top down, so the last node visited is the first to receive
+        // rows.
         let mut slots = self.slots(count);
         let resumed = plan.transform_down(|node| {
             let Some(LogicalNode::Windows(window)) = LogicalNode::of_plan(&node) else {

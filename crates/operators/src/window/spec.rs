@@ -8,11 +8,11 @@ use datafusion::logical_expr::{
 };
 use tidemark_kernels::{Pick, Reach};
 
-/// Name of the window function that numbers periods. A new period starts where a row's LONG value
-/// differs from the previous row's value in its partition.
+/// Name of the window function that numbers periods. A new period starts wherever a row's LONG
+/// value differs from the previous row's value in the same partition.
 pub const PERIOD_NUMBER: &str = "period_number";
 
-/// Kind of computation over a frame.
+/// What to compute over a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     RowNumber,
@@ -30,16 +30,16 @@ pub(crate) enum Kind {
         ignore_nulls: bool,
         default: ScalarValue,
     },
-    /// The number of the run of equal values; see [`PERIOD_NUMBER`].
+    /// The number of the row's run of equal values; see [`PERIOD_NUMBER`].
     Period,
-    /// The value this many rows ahead.
+    /// The value from the row this many rows ahead.
     Ahead {
         distance: usize,
         default: ScalarValue,
     },
 }
 
-/// Parameters of a window function.
+/// A window function's parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) kind: Kind,
@@ -49,8 +49,8 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// Returns the parameters of a window function; `None` if it cannot be computed in one pass
-    /// over rows ordered by `timestamp`.
+    /// Returns a window function's parameters; `None` if it cannot be computed in one pass over
+    /// rows ordered by `timestamp`.
     pub(crate) fn of(
         expr: &Expr,
         timestamp: Option<&Expr>,
@@ -86,7 +86,7 @@ impl Spec {
     }
 }
 
-/// Whether the order by `timestamp` satisfies this ORDER BY clause; without a clause, any order
+/// Whether ordering by `timestamp` satisfies this ORDER BY clause. Without a clause, any order
 /// does.
 fn is_ordered(order_by: &[SortExpr], timestamp: Option<&Expr>) -> bool {
     match (order_by, timestamp) {
@@ -151,7 +151,7 @@ fn literal(expr: &Expr) -> Option<ScalarValue> {
     }
 }
 
-/// Returns a frame as distances back from the current row, and whether the distances are times.
+/// Returns a frame as distances back from the current row, and whether these distances are times.
 fn reach(frame: &WindowFrame) -> Option<(Option<Reach>, bool)> {
     let by_time = match frame.units {
         WindowFrameUnits::Rows => false,
@@ -175,7 +175,7 @@ fn reach(frame: &WindowFrame) -> Option<(Option<Reach>, bool)> {
     Some((Some(Reach { from, to }), by_time))
 }
 
-/// Returns a distance in rows or nanoseconds.
+/// Returns a distance, in rows or nanoseconds.
 fn distance(value: &ScalarValue) -> Option<i64> {
     match value {
         ScalarValue::UInt64(Some(rows)) => i64::try_from(*rows).ok(),

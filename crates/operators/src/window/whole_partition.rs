@@ -1,4 +1,4 @@
-//! Window aggregates over whole partitions of the rows of a scan. The rows are read twice: once to
+//! Window aggregates over whole partitions of a scan's rows. The rows are read twice: once to
 //! aggregate them by key, and once to look up each row's result. Only the aggregates are kept in
 //! memory.
 
@@ -24,12 +24,12 @@ use crate::sample_by::exec::plan_sample_by;
 use crate::sample_by::node::SampleByNode;
 use crate::scan::kind::Scan;
 
-/// Maximum number of partition keys. Deriving a join's key properties takes time quadratic in their
-/// number and cannot be cancelled.
+/// Maximum number of partition keys. The time to derive a join's key properties is quadratic in
+/// their number, and the derivation cannot be cancelled.
 const MAX_KEYS: usize = 64;
 
-/// Returns the plan of a node, if all its functions are aggregates over whole partitions with the
-/// same keys.
+/// Returns a node's plan, if all its functions are aggregates over whole partitions with the same
+/// keys.
 pub(super) fn plan_unframed(
     node: &WindowNode,
     logical: &LogicalPlan,
@@ -78,7 +78,7 @@ pub(super) fn plan_unframed(
     )))
 }
 
-/// Returns the keys, and the functions as aggregates.
+/// Returns the keys and the functions as aggregates.
 fn aggregates(node: &WindowNode, schema: &DFSchema) -> Option<(Vec<Expr>, Vec<Expr>)> {
     let mut by: Option<Vec<Expr>> = None;
     let mut aggregates = vec![];

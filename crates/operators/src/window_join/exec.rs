@@ -1,4 +1,4 @@
-//! Execution of WINDOW JOIN: the right side is read and sorted once; each partition of the left
+//! Execution of WINDOW JOIN. The right side is read and sorted once, and each partition of the left
 //! side has a worker.
 
 use std::collections::HashSet;
@@ -126,7 +126,7 @@ impl Lower for WindowJoinNode {
         let (keys, key_kind) = key_pairs(self.keys(), (&left, &right), lowering)?;
         let pairs = pair_schema(inputs.logical[0], inputs.logical[1])?;
         let (left_schema, right_schema) = (left.plan.schema(), right.plan.schema());
-        // Columns that no expression reads are null in the pairs.
+        // In the pairs, columns that no expression reads are null.
         let fields = left_schema.fields().iter().chain(right_schema.fields());
         let fields: Fields =
             fields.map(|field| field.as_ref().clone().with_nullable(true)).collect();
@@ -194,7 +194,7 @@ struct Sides<'a> {
     pair_schema: &'a SchemaRef,
 }
 
-/// Plans an aggregate. If it reads only the right side, it can have an index; otherwise it is
+/// Plans an aggregate. If it reads only the right side, it can have an index; otherwise, it is
 /// computed over pairs of rows.
 fn window_aggregate(
     aggregate: &Expr,

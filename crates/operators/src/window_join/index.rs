@@ -1,4 +1,4 @@
-//! Aggregates over many ranges of one right column, each computed without reading the range.
+//! Aggregates over many ranges of one right column, computed without reading the individual ranges.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use tidemark_kernels::{
 
 use crate::sample_by::edge::EdgeKind;
 
-/// Positions of the right rows of one left row.
+/// Positions of the right rows for one left row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
-/// An aggregate over a column.
+/// An aggregate over a single column.
 pub(crate) trait RangeAggregate: Send + Sync {
     /// Returns one value per window.
     fn over(&self, windows: &[Window]) -> Result<ArrayRef>;
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Edge(EdgeKind),
 }
 
-/// Returns the kind of an aggregate, if an index can compute it.
+/// Returns an aggregate's kind, if an index can compute it.
 pub(crate) fn kind_of(
     aggregate: &AggregateFunctionExpr,
     argument: Option<&DataType>,
@@ -74,7 +74,7 @@ pub(crate) fn kind_of(
     }
 }
 
-/// Builds the index of an aggregate over a column; without a column, it counts rows.
+/// Builds the index for an aggregate over a column; without a column, the aggregate counts rows.
 pub(crate) fn build(
     kind: Kind,
     column: Option<&ArrayRef>,
@@ -104,7 +104,7 @@ fn integers(column: &ArrayRef) -> Result<Int64Array> {
 /// Running count of non-null values.
 #[derive(Debug)]
 struct Counts {
-    /// Counts before each row; `None` if no value is null.
+    /// Count before each row; `None` if no value is null.
     before: Option<Vec<u32>>,
 }
 
@@ -153,7 +153,7 @@ impl RangeAggregate for Counts {
     }
 }
 
-/// Integer sums wrap, so the difference of two running sums is exact.
+/// Integer sums wrap, so the difference between two running sums is exact.
 #[derive(Debug)]
 struct IntegerSum {
     before: Vec<i64>,
@@ -178,7 +178,7 @@ impl RangeAggregate for IntegerSum {
     fn over(&self, windows: &[Window]) -> Result<ArrayRef> {
         let sums = windows.iter().map(|window| {
             let sum = self.before[window.end].wrapping_sub(self.before[window.start]);
-            // A sum equal to the smallest integer is null, because that integer represents null in
+            // A sum equal to the smallest integer is null because that integer represents null in
             // SQL.
             (self.counts.of_window(window) > 0 && sum != i64::MIN).then_some(sum)
         });

@@ -9,12 +9,12 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogi
 /// One end of the window around a left row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct WindowBound {
-    /// Number of units, as a LONG expression on the left row. Negative values mean 0; null makes
-    /// the window empty.
+    /// Number of units, as a LONG expression on the left row. Negative values count as 0; null
+    /// makes the window empty.
     pub distance: Expr,
     /// Length of one unit, in the unit of the timestamps.
     pub unit: i64,
-    /// Whether the bound lies after the left timestamp instead of before it.
+    /// Whether the bound lies after the left timestamp rather than before it.
     pub following: bool,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for WindowBound {
     }
 }
 
-/// Right rows in a left row's window.
+/// The right rows in a left row's window.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct WindowRange {
     /// First timestamp, inclusive.
@@ -37,8 +37,8 @@ pub struct WindowRange {
     pub include_prevailing: bool,
 }
 
-/// Joins every left row with aggregates over the right rows in a time window around it. Output:
-/// left columns, then aggregates, in left order.
+/// Joins each left row with aggregates over the right rows in a time window around it. The output
+/// consists of the left columns, then the aggregates, in left order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WindowJoinNode {
     left: LogicalPlan,
@@ -57,13 +57,13 @@ pub struct WindowJoinNode {
 pub struct WindowJoinExprs {
     /// The left timestamp.
     pub left_timestamp: Expr,
-    /// The right timestamp, in the unit of the left timestamp.
+    /// The right timestamp, in the left timestamp's unit.
     pub right_timestamp: Expr,
-    /// Pairs of left and right expressions that must be equal; null equals null.
+    /// Pairs of left and right expressions that must be equal, where null equals null.
     pub keys: Vec<(Expr, Expr)>,
-    /// A condition on a left and a right row.
+    /// A condition on a pair of left and right rows.
     pub filter: Option<Expr>,
-    /// Aliased aggregate functions of columns from both sides.
+    /// Aliased aggregate functions over columns from both sides.
     pub aggregates: Vec<Expr>,
 }
 
@@ -102,7 +102,7 @@ impl WindowJoinNode {
         })
     }
 
-    /// The left timestamp and the right timestamp.
+    /// The left and right timestamps.
     pub fn timestamps(&self) -> (&Expr, &Expr) {
         (&self.left_timestamp, &self.right_timestamp)
     }
@@ -112,7 +112,7 @@ impl WindowJoinNode {
         &self.keys
     }
 
-    /// The condition over pairs of rows.
+    /// The condition on pairs of rows.
     pub fn filter(&self) -> Option<&Expr> {
         self.filter.as_ref()
     }
@@ -212,7 +212,7 @@ impl UserDefinedLogicalNodeCore for WindowJoinNode {
         Self::try_new(left, right, exprs, range)
     }
 
-    // Left columns are passed on; the optimizer adds all columns that the expressions read.
+    // Left columns are passed through; the optimizer adds all columns that the expressions read.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let width = self.left.schema().fields().len();
         let left = output_columns.iter().copied().filter(|&column| column < width).collect();

@@ -1,5 +1,5 @@
-//! Pairs of a left row and a right row of its window. Conditions over both sides, and aggregates
-//! without an index, are evaluated over a limited number of pairs at a time.
+//! Pairs of a left row and a right row in its window. Conditions on both sides, and aggregates
+//! without an index, are evaluated for a limited number of pairs at a time.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const MAX_PAIRS: usize = 16 * 1024;
 const FIRST_STEP: usize = 64;
 const NO_GROUP: u32 = u32::MAX;
 
-/// Right rows of one left row: its window and, separately, the prevailing row.
+/// Right rows for one left row: its window and, separately, the prevailing row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) before: Option<usize>,
@@ -35,7 +35,7 @@ pub(crate) struct Span {
 struct Walk<'a> {
     spans: &'a [Span],
     row: usize,
-    /// Number of pairs of `row` already returned.
+    /// Number of pairs already returned for `row`.
     seen: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
         Self { spans, row: 0, seen: 0 }
     }
 
-    /// Returns the next pairs: left rows and right positions, both ascending.
+    /// Returns the next pairs as left rows and right positions, both ascending.
     fn next(&mut self) -> Option<(Vec<u32>, Vec<usize>)> {
         let (mut left, mut right) = (vec![], vec![]);
         while let Some(span) = self.spans.get(self.row)
@@ -92,7 +92,7 @@ fn pair_batch(
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
-/// Returns the pairs for which the condition holds.
+/// Returns the pairs that satisfy the condition.
 fn mask(filter: &Arc<dyn PhysicalExpr>, pairs: &RecordBatch) -> Result<BooleanArray> {
     let mask = filter.evaluate(pairs)?.into_array(pairs.num_rows())?;
     let mask = mask.as_boolean_opt().cloned();
@@ -100,7 +100,7 @@ fn mask(filter: &Arc<dyn PhysicalExpr>, pairs: &RecordBatch) -> Result<BooleanAr
 }
 
 /// For each window start, finds the newest right row at or before it that satisfies the condition.
-/// `starts` are the first positions after the window starts. The search proceeds backwards in
+/// `starts` contains the first position after each window start. The search proceeds backward in
 /// increasing steps.
 pub(crate) async fn find_prevailing(
     plan: &WindowPlan,
@@ -185,7 +185,7 @@ fn fresh(plan: &WindowPlan) -> Result<States> {
     states.collect()
 }
 
-/// Groups of pairs: one for each left row that has a pair.
+/// Groups of pairs, one for each left row that has a pair.
 struct Groups {
     of_row: Vec<u32>,
     /// Number of pairs per group.

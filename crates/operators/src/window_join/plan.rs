@@ -12,7 +12,7 @@ use super::index::Kind;
 use crate::asof::keys::KeyKind;
 use crate::sample_by::plan::AggregatePlan;
 
-/// One end of the windows.
+/// One end of a window.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundPlan {
     /// Number of units, evaluated on the left row.
@@ -35,7 +35,7 @@ impl BoundPlan {
         }
     }
 
-    /// Converts units to a distance; negative values mean 0.
+    /// Converts units to a distance; negative values count as 0.
     pub(crate) fn signed(&self, units: i64) -> i64 {
         let distance = units.max(0).saturating_mul(self.unit);
         if self.following { distance } else { -distance }
@@ -45,9 +45,9 @@ impl BoundPlan {
 /// How an aggregate is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Computed {
-    /// Computed from an index over ranges of right rows. The arguments refer to the right side.
+    /// Computed from an index over ranges of right rows; the arguments refer to the right side.
     Indexed(Kind),
-    /// Computed over pairs of rows. The arguments refer to both sides.
+    /// Computed over pairs of rows; the arguments refer to both sides.
     Pairs,
 }
 
@@ -67,12 +67,12 @@ pub(crate) struct WindowPlan {
     pub(crate) low: BoundPlan,
     pub(crate) high: BoundPlan,
     pub(crate) include_prevailing: bool,
-    /// Condition on pairs, if any.
+    /// Condition on pairs of rows, if any.
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) aggregates: Vec<WindowAggregate>,
     pub(crate) pair_schema: SchemaRef,
-    /// Pair columns that expressions read.
+    /// Columns of the pairs that expressions read.
     pub(crate) paired: HashSet<usize>,
-    /// Range of timestamps that contains all windows, if known.
+    /// Timestamp range that contains all windows, if known.
     pub(crate) reach: Option<(i64, i64)>,
 }

@@ -1,5 +1,5 @@
-//! The right side of a WINDOW JOIN. Rows are sorted by key, then by time, so that a window is one
-//! range of positions.
+//! The right side of a WINDOW JOIN. Rows are sorted by key and then by time, so a window is a
+//! single range of positions.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::operator::Run;
 /// The right rows, with timestamps and indexes by position.
 pub(crate) struct WindowSide {
     right: RightSide,
-    /// First position of each key, and the end of the last key.
+    /// First position of each key, followed by the end of the last key.
     starts: Vec<usize>,
     /// Timestamp by position.
     times: Vec<i64>,
     /// Packed row by position.
     rows: Vec<u64>,
-    /// Index of each aggregate; `None` for aggregates computed over pairs of rows.
+    /// The index for each aggregate; `None` for aggregates computed over pairs of rows.
     indexes: Vec<Option<Box<dyn RangeAggregate>>>,
     _memory: MemoryReservation,
 }
@@ -67,7 +67,7 @@ impl WindowSide {
         &self.right
     }
 
-    /// Positions of the rows of a key; empty for a key that no right row has.
+    /// Positions of a key's rows; empty if no right row has the key.
     pub(crate) fn of_key(&self, key: u32) -> Window {
         let bounds = (self.starts.get(key as usize), self.starts.get(key as usize + 1));
         let (Some(&start), Some(&end)) = bounds else { return Window::default() };
@@ -99,7 +99,7 @@ impl WindowSide {
         self.rows[position]
     }
 
-    /// Returns the index of an aggregate, if it has one.
+    /// Returns an aggregate's index, if it has one.
     pub(crate) fn index(&self, aggregate: usize) -> Option<&dyn RangeAggregate> {
         self.indexes.get(aggregate)?.as_deref()
     }
@@ -107,8 +107,8 @@ impl WindowSide {
 
 type Arranged = (Vec<usize>, Vec<i64>, Vec<u64>);
 
-/// Sorts the rows within the windows' reach by key with a counting sort, which preserves their time
-/// order.
+/// Sorts the rows that the windows can reach by key, using a counting sort, which preserves their
+/// time order.
 fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> Result<Arranged> {
     let chunks = right.chunks();
     let keys = right.space().len().max(1);
@@ -159,7 +159,7 @@ fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> 
     Ok((starts, times, rows))
 }
 
-/// Returns the last row of each key before the rows within the windows' reach.
+/// Returns the last row of each key that precedes the rows the windows can reach.
 fn prevailing(
     chunks: &[RightChunk<'_>],
     within: &[std::ops::Range<usize>],

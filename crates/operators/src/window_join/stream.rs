@@ -1,4 +1,4 @@
-//! One worker of a WINDOW JOIN: left batches in, batches with aggregates out.
+//! A WINDOW JOIN worker: left batches in, batches with aggregates out.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ pub(crate) struct Worker {
     plan: Arc<WindowPlan>,
     side: Arc<WindowSide>,
     schema: SchemaRef,
-    /// Bounds of each key's last window. If all windows have the same length, the search for later
-    /// left rows starts from them.
+    /// Bounds of each key's last window. If all windows have the same length, they are the starting
+    /// point for later left rows' searches.
     hints: Vec<Window>,
 }
 
-/// Distances of one bound from the timestamps of a batch.
+/// Distances of one bound from a batch's timestamps.
 enum Distances {
     Same(Option<i64>),
     Each(Int64Array),
@@ -92,7 +92,7 @@ impl Worker {
         if column.data_type() == data_type { Ok(column) } else { Ok(cast(&column, data_type)?) }
     }
 
-    /// Returns the windows of a batch. With `prevailing`, a window includes its prevailing row.
+    /// Returns a batch's windows. With `prevailing`, each window includes its prevailing row.
     fn spans(&mut self, batch: &RecordBatch, prevailing: bool) -> Result<Vec<Span>> {
         let plan = Arc::clone(&self.plan);
         let times = timestamps(&plan.left_timestamp, batch)?;
@@ -130,7 +130,7 @@ impl Worker {
         Ok(spans)
     }
 
-    /// Like [`Self::spans`], if the prevailing row must satisfy a condition on both sides.
+    /// Like [`Self::spans`], but for a prevailing row that must satisfy a condition on both sides.
     async fn filtered_spans(&mut self, batch: &RecordBatch) -> Result<Vec<Span>> {
         let mut spans = self.spans(batch, false)?;
         if !self.plan.include_prevailing {
