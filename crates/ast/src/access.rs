@@ -104,7 +104,7 @@ pub struct Permission {
     pub name: String,
     /// Account name in ASSUME SERVICE ACCOUNT.
     pub account: Option<Name>,
-    /// Span of the permission in the SQL text.
+    /// The permission's span in the SQL text.
     pub span: Span,
 }
 

@@ -101,7 +101,7 @@ pub enum RefreshPeriod {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ExpireRows {
-    /// The rule by which rows expire.
+    /// The rule that determines which rows expire.
     pub rule: ExpireRule,
     /// The rule as written.
     pub text: String,
@@ -111,7 +111,7 @@ pub struct ExpireRows {
     pub span: Span,
 }
 
-/// The rule by which a view's rows expire.
+/// The rule that determines which of a view's rows expire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "rule")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -124,7 +124,7 @@ pub enum ExpireRule {
     KeepExtreme { count: Option<NodeId>, highest: bool, column: NodeId, keys: Vec<NodeId> },
 }
 
-/// One action of ALTER MATERIALIZED VIEW.
+/// An ALTER MATERIALIZED VIEW action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -184,9 +184,9 @@ pub enum BackupStatement {
     CheckpointCreate,
     /// CHECKPOINT RELEASE
     CheckpointRelease,
-    /// SNAPSHOT PREPARE: older synonym of CHECKPOINT CREATE
+    /// SNAPSHOT PREPARE: older synonym for CHECKPOINT CREATE
     SnapshotPrepare,
-    /// SNAPSHOT COMPLETE: older synonym of CHECKPOINT RELEASE
+    /// SNAPSHOT COMPLETE: older synonym for CHECKPOINT RELEASE
     SnapshotComplete,
     /// BACKUP DATABASE
     Database,

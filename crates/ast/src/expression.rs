@@ -150,7 +150,7 @@ pub struct CallNode {
     pub over: Option<WindowSpec>,
 }
 
-/// The window after OVER, or the definition of a named window.
+/// The window after OVER, or a named window's definition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct WindowSpec {
@@ -173,11 +173,11 @@ pub struct WindowSpec {
 pub struct Anchor {
     /// The event that starts a period.
     pub period: AnchorPeriod,
-    /// Span of the clause in the SQL text.
+    /// The clause's span in the SQL text.
     pub span: Span,
 }
 
-/// The event that starts a new period of an anchored window.
+/// The event that starts a new period in an anchored window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -200,11 +200,11 @@ pub struct Frame {
     pub end: Option<FrameBound>,
     /// Whether EXCLUDE CURRENT ROW is given.
     pub exclude_current_row: bool,
-    /// Span of the frame in the SQL text.
+    /// The frame's span in the SQL text.
     pub span: Span,
 }
 
-/// The unit of a frame.
+/// A frame's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum FrameMode {
@@ -214,11 +214,11 @@ pub enum FrameMode {
     Range,
     /// GROUPS
     Groups,
-    /// CUMULATIVE: rows from the start to the current one.
+    /// CUMULATIVE: all rows from the first to the current one.
     Cumulative,
 }
 
-/// A bound of a window frame, or of the time range in a WINDOW JOIN.
+/// A bound of a window frame, or of a WINDOW JOIN's time range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "bound")]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -68,7 +68,7 @@ pub struct Name {
     pub text: String,
     /// Whether the identifier was quoted.
     pub quoted: bool,
-    /// Span of the identifier in the SQL text, including quotes.
+    /// The identifier's span in the SQL text, including quotes.
     pub span: Span,
 }
 
@@ -82,11 +82,11 @@ pub struct TypeName {
     pub arguments: Vec<String>,
     /// Number of `[]` pairs after the name.
     pub dimensions: u32,
-    /// Span of the type in the SQL text.
+    /// The type's span in the SQL text.
     pub span: Span,
 }
 
-/// The syntax tree of a statement.
+/// A statement's syntax tree.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Tree {
@@ -96,7 +96,7 @@ pub struct Tree {
     pub spans: Vec<Span>,
     /// The statement's root node.
     pub root: NodeId,
-    /// The ID of `nodes[0]`: greater than 0 if the tree is a fragment of a statement.
+    /// The ID of `nodes[0]`: greater than 0 if the tree is only part of a statement.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[cfg_attr(test, ts(skip))]
     pub first: NodeId,
@@ -306,10 +306,10 @@ pub enum Node {
         if_not_exists: bool,
         or_replace: bool,
         options: Vec<OptionValue>,
-        /// Clauses of a materialized view; `None` for other views.
+        /// Materialized view clauses; `None` for other views.
         #[serde(default)]
         material: Option<Box<MaterialClauses>>,
-        /// Clauses of a live view; `None` for other views.
+        /// Live view clauses; `None` for other views.
         #[serde(default)]
         live: Option<Box<LiveClauses>>,
     },
@@ -340,7 +340,7 @@ pub enum Node {
     Recover { table: Name, skip: bool },
     /// CANCEL QUERY id.
     CancelQuery { id: NodeId },
-    /// An empty statement, or one that consists of comments only.
+    /// An empty statement, or one that consists only of comments.
     Empty,
 }
 

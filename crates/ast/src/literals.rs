@@ -149,8 +149,8 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 128
 }
 
-/// Returns the end of the word that continues at `at`, or `None` at a non-ASCII character, which
-/// may be a space.
+/// Returns the end of the word that continues at `at`, or `None` if a non-ASCII character, which
+/// may be a space, follows.
 fn word_end(text: &str, mut at: usize) -> Option<usize> {
     let is_ascii_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'$');
     loop {
@@ -255,8 +255,8 @@ impl<'t> Lift<'t, '_> {
         (1..=MAX_VALUES).contains(&lifted.values.len()).then_some(lifted)
     }
 
-    /// Whether the literal is the whole operand of a comparison, and all brackets around it only
-    /// group conditions.
+    /// Whether the literal is an entire comparison operand and all brackets around it only group
+    /// conditions.
     fn is_compared(&self, at: usize) -> bool {
         let ends = matches!(
             self.tokens[at + 1].kind,

@@ -49,8 +49,8 @@ pub struct SelectNode {
     pub latest_on: Option<LatestOn>,
     /// SAMPLE BY clause.
     pub sample_by: Option<SampleBy>,
-    /// GROUP BY expressions. `ROLLUP(…)` and `CUBE(…)` are calls of that name. `GROUPING SETS ((a),
-    /// ())` is a call named `GROUPING SETS` whose arguments are calls named `ROW`.
+    /// GROUP BY expressions. `ROLLUP(…)` and `CUBE(…)` are calls with those names. `GROUPING SETS
+    /// ((a), ())` is a call named `GROUPING SETS` whose arguments are calls named `ROW`.
     pub group_by: Vec<NodeId>,
     /// Whether GROUP BY ALL is given: every item without an aggregate is a key, as in a query that
     /// has aggregates but no GROUP BY.

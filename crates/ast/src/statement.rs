@@ -59,13 +59,13 @@ pub struct ConstraintNode {
     pub name: Option<Name>,
     /// Kind of the constraint.
     pub constraint: ConstraintKind,
-    /// Columns of the constraint; empty for CHECK and for an index on expressions.
+    /// The constraint's columns; empty for CHECK and for an index on expressions.
     pub columns: Vec<Name>,
-    /// REFERENCES clause of a foreign key.
+    /// A foreign key's REFERENCES clause.
     pub references: Option<ReferenceNode>,
     /// Whether IF NOT EXISTS is given in CREATE INDEX.
     pub if_not_exists: bool,
-    /// Span of the constraint in the SQL text.
+    /// The constraint's span in the SQL text.
     pub span: Span,
 }
 
@@ -157,14 +157,14 @@ pub struct OptionValue {
 pub struct InsertNode {
     /// The table.
     pub table: Name,
-    /// Alias of the table in ON CONFLICT and RETURNING.
+    /// The table's alias in ON CONFLICT and RETURNING.
     #[serde(default)]
     pub alias: Option<Name>,
     /// The column list; empty if no list is given.
     pub columns: Vec<Name>,
     /// The leading VALUES rows, as long as they consist of plain literals.
     pub plain: Option<PlainRows>,
-    /// The remaining rows of VALUES.
+    /// The remaining VALUES rows.
     pub values: Option<ValuesBlock>,
     /// A Query node; `None` if VALUES are given.
     pub query: Option<NodeId>,
@@ -192,7 +192,7 @@ pub struct Conflict {
     pub assignments: Vec<(Name, NodeId)>,
     /// WHERE condition.
     pub filter: Option<NodeId>,
-    /// Span of the clause in the SQL text.
+    /// The clause's span in the SQL text.
     pub span: Span,
 }
 
@@ -275,7 +275,7 @@ pub enum ViewKind {
     LiveView,
 }
 
-/// One action of ALTER TABLE.
+/// An ALTER TABLE action.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "action")]
 #[cfg_attr(test, derive(ts_rs::TS))]

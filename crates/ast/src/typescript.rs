@@ -1,4 +1,4 @@
-//! Writes the TypeScript counterpart of the tree: one file with all types, in the order below.
+//! Writes the tree's TypeScript counterpart: one file with all types, in the order below.
 //!
 //! `npm run generate` passes the output folder in `TIDEMARK_TYPESCRIPT`. Without this variable, the
 //! test writes no file and only verifies that every type can be rendered.
@@ -31,7 +31,7 @@ const HEADER: &str = "/**
 export type NodeId = number;
 ";
 
-/// Appends the declaration of each type.
+/// Appends each type's declaration.
 macro_rules! declare {
     ($out:expr, $($name:ident),+ $(,)?) => {
         $(

@@ -1,4 +1,4 @@
-//! The `DataFusion` session for Tidemark's plans: short rule lists, each rule with its reason.
+//! The `DataFusion` session for Tidemark's plans: short rule lists, each rule with a justification.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ use tidemark_operators::{InternLiterals, PartitionRows, SharedRows};
 const MERGE_MEMORY_DIVISOR: usize = 16;
 const MAX_MERGE_BYTES: usize = 10 << 20;
 
-/// Batch size of `DataFusion` operators in rows. A merge keeps several batches of each input in
+/// Batch size of `DataFusion` operators, in rows. A merge keeps several batches of each input in
 /// memory and cannot spill them: with batches as large as a scan's, two sorted inputs took 20 MiB.
 const MERGED_ROWS: usize = 16 * 1024;
 
@@ -206,7 +206,7 @@ impl PlanSession {
             SharedRows::in_plan(lower::lowered(&plan, self, &scans)?)?
         };
         lower::check(&plan)?;
-        // Makes other operators yield, so that they can be cancelled, and keeps them within bounds.
+        // Makes other operators yield so they can be cancelled, and keeps them within bounds.
         bounded(EnsureCooperative::new().optimize(plan, self.config.options())?)
     }
 }

@@ -16,8 +16,8 @@ pub const MAX_PLAN_NODES: usize = 150_000;
 /// Maximum nesting depth of operators and expressions.
 pub const MAX_PLAN_DEPTH: usize = 3_000;
 
-/// Maximum sum of the depths of all expression nodes. Rules request the type of a node repeatedly,
-/// and each request visits all nodes below it.
+/// Maximum sum of the depths of all expression nodes. Rules request a node's type repeatedly, and
+/// each request visits all nodes below it.
 const MAX_NESTING: usize = 4_000_000;
 /// Maximum number of ORDER BY keys; planning time grows with the cube of this number.
 const MAX_SORT_KEYS: usize = 300;
@@ -29,13 +29,13 @@ const MAX_DISTINCT_COLUMNS: usize = 2_000;
 const MAX_JOIN_KEYS: usize = 1_000;
 /// Maximum number of scalar sub-queries. Each becomes a join that widens the rows of the next join.
 const MAX_SCALAR_QUERIES: usize = 100;
-/// Maximum number of window functions that are computed together on rows in time order.
+/// Maximum number of window functions computed together on rows in time order.
 const MAX_TIME_WINDOWS: usize = 1_000;
-/// Maximum number of window functions that are computed one after the other, because they sort by
-/// different keys.
+/// Maximum number of window functions computed one after another because they sort by different
+/// keys.
 const MAX_WINDOWS: usize = 100;
 /// Maximum number of columns in a list, multiplied by the number of input columns in which they are
-/// looked up. Allows `SELECT *` of the widest table, and a PIVOT with the maximum number of values.
+/// looked up. Allows `SELECT *` on the widest table, and a PIVOT with the maximum number of values.
 const MAX_LOOKUPS: usize = 30_000_000;
 
 /// A plan with more nodes than this is built on a separate stack.
@@ -69,7 +69,7 @@ impl PlanSize {
         Ok(size)
     }
 
-    /// Whether recursion over the plan may need more stack than a thread has.
+    /// Whether recursing through the plan may need more stack than a thread has.
     pub fn is_large(&self) -> bool {
         self.nodes > FEW_NODES || self.depth > SHALLOW
     }
@@ -199,7 +199,7 @@ pub fn check_latest_keys(count: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Rejects a list of `count` expressions on rows with `among` columns if it is too large.
+/// Fails if `count` expressions over `among` input columns would require too many lookups.
 pub fn check_lookups(count: usize, among: usize) -> EngineResult<()> {
     if count.saturating_mul(among) <= MAX_LOOKUPS {
         return Ok(());

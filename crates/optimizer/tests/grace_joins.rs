@@ -202,7 +202,7 @@ impl Join {
         !self.filtered || number(left) < number(right)
     }
 
-    /// Computes the join with loops over the rows of a key.
+    /// Computes the join by looping over the rows for each key.
     fn by_loops(&self, left: &[Cells], right: &[Cells]) -> Vec<Cells> {
         use JoinType::*;
         let (keeps_left, keeps_right) =

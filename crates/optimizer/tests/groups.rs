@@ -96,7 +96,7 @@ fn floor(step: &str) -> Expr {
     udf.call(vec![lit(step), col("t.ts")])
 }
 
-/// Groups by the floor of the timestamp, with and without a symbol before or after it.
+/// Groups by the timestamp's floor, with and without a symbol before or after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn timestamp_floors_are_planned_as_buckets() {
     let mut rng = random();

@@ -338,7 +338,7 @@ async fn unoptimised_and_optimised_plans_return_the_same_rows() {
     }
 }
 
-/// UNION ALL has one partition per side, even if one worker runs them all.
+/// UNION ALL has one partition per input, even if one worker runs them all.
 #[tokio::test]
 async fn windows_see_the_rows_of_all_partitions() {
     let store = Store::new();
@@ -570,7 +570,7 @@ async fn latest_on_matches_a_naive_loop() {
     }
 }
 
-/// The naive implementation of a predicate.
+/// A predicate's naive implementation.
 type NaivePredicate<'a> = Box<dyn Fn(&Row) -> bool + 'a>;
 
 /// Filters that a scan evaluates on the dictionary, on the rows, and on both.

@@ -35,18 +35,18 @@ const KINDS: [JoinType; 8] = [
     JoinType::RightAnti,
 ];
 
-/// Random plans, whose relations have unique names.
+/// Random plans whose relations have unique names.
 struct Plans<'a> {
     rng: &'a mut ChaCha8Rng,
     tables: &'a [Arc<TableSnapshot>],
     names: usize,
     orders: usize,
-    /// Number of nodes generated of each kind.
+    /// Number of nodes generated for each kind.
     generated: BTreeMap<&'static str, usize>,
 }
 
 impl Plans<'_> {
-    /// Projects these expressions as the columns of a relation.
+    /// Projects these expressions as a relation's columns.
     fn named(&mut self, plan: LogicalPlanBuilder, exprs: [Expr; 4]) -> (LogicalPlan, String) {
         self.names += 1;
         let name = format!("r{}", self.names);

@@ -34,7 +34,7 @@ fn collected<A: Array + FromIterator<T> + 'static, T>(values: impl Iterator<Item
     Arc::new(values.collect::<A>())
 }
 
-/// Properties of a column's keys.
+/// Properties of a key column.
 #[derive(Clone, Copy)]
 struct Shape {
     kind: usize,
@@ -84,7 +84,7 @@ impl Shape {
     }
 }
 
-/// Strings of a dictionary, some of them duplicated.
+/// Dictionary strings, some of them duplicated.
 fn texts(rng: &mut ChaCha8Rng) -> ArrayRef {
     let texts = (0..rng.random_range(1..30)).map(|_| Some(format!("t{}", rng.random_range(0..40))));
     collected::<StringArray, _>(texts)
@@ -137,7 +137,7 @@ fn with_one_zero(keys: &[PhysicalSortExpr], schema: &Schema) -> Vec<PhysicalSort
     keys.iter().map(with_one_zero).collect()
 }
 
-/// The rows of all partitions, as strings.
+/// All partitions' rows, as strings.
 async fn rows_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<Vec<String>> {
     let mut rows = vec![];
     let partitions = plan.output_partitioning().partition_count();

@@ -12,8 +12,8 @@ pub struct Access {
     pub columns: Vec<String>,
     /// The required permission.
     pub permission: Permission,
-    /// The view whose query makes the access, if any. The permissions of the view's owner then
-    /// apply instead of the user's.
+    /// The view whose query makes the access, if any. The view owner's permissions then apply
+    /// instead of the user's.
     pub view: Option<String>,
     /// The owner of the view in `view`.
     pub owner: Option<Owner>,
@@ -35,8 +35,8 @@ impl Access {
         Self { view: Some(view.to_owned()), owner: Some(owner.clone()), ..self }
     }
 
-    /// Returns this access as a direct access, for which the user's own permissions apply instead
-    /// of a view owner's.
+    /// Returns this access as a direct access, to which the user's own permissions apply instead of
+    /// a view owner's.
     pub(crate) fn directly(self) -> Self {
         Self { view: None, owner: None, ..self }
     }

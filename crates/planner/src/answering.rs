@@ -1,5 +1,5 @@
-//! Cache of materialized views that can answer queries over their base tables, so that views need
-//! not be read and bound for each query. The cache holds no rows.
+//! Cache of materialized views that can answer queries over their base tables, so views need not be
+//! read and bound for each query. The cache holds no rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tidemark_catalog::{IncrementalView, RecordKind};
 use tidemark_operators::BucketSpec;
 use tidemark_storage::{RecordsVersion, Snapshot, TableId};
 
-/// The cached views of a database; empty initially.
+/// A database's cached views; empty initially.
 #[derive(Debug, Default)]
 pub struct AnsweringViews(Mutex<Option<Arc<ViewsOfBases>>>);
 
@@ -78,8 +78,8 @@ impl ViewsOfBases {
 }
 
 impl AnsweringView {
-    /// Returns the view's bound query. It is bound again after a schema change of the base table or
-    /// of the view's table. `None` if the view cannot answer queries.
+    /// Returns the view's bound query. It is bound again after a schema change to the base table or
+    /// the view's table. `None` if the view cannot answer queries.
     pub(crate) fn shown(
         &self,
         versions: (u64, u64),

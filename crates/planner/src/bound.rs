@@ -25,7 +25,7 @@ use crate::sequence_values::SequenceValues;
 pub struct BoundQuery {
     /// The plan. Its columns correspond to `columns`, in the same order and with their Arrow types.
     pub plan: LogicalPlan,
-    /// Names and SQL types of the output.
+    /// Names and SQL types of the output columns.
     pub columns: Vec<Field>,
     /// Index of the designated timestamp.
     pub timestamp: Option<usize>,
@@ -39,8 +39,7 @@ pub struct BoundQuery {
     pub command: &'static str,
 }
 
-/// The rows of an INSERT. They have all columns of the table in schema order, with their Arrow
-/// types.
+/// An INSERT's rows. They have all of the table's columns in schema order, with their Arrow types.
 #[derive(Debug, Clone)]
 pub enum InsertSource {
     /// VALUES rows, converted at bind time.
@@ -129,7 +128,7 @@ pub struct BoundViewChange {
     pub accesses: Vec<Access>,
 }
 
-/// The action of a statement on a materialized or live view.
+/// The action that a statement performs on a materialized or live view.
 #[derive(Debug, Clone)]
 pub enum IncrementalAction {
     /// Create the view and its table, which have no ID yet.

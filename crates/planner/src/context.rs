@@ -117,7 +117,7 @@ pub trait ExternalSources: Send + Sync {
     fn values(&self, plan: &LogicalPlan, max: usize) -> EngineResult<Vec<ScalarValue>>;
 }
 
-/// Progress of a view since the database was opened; most fields concern live views only.
+/// A view's progress since the database was opened; most fields concern only live views.
 #[derive(Debug, Clone, Default)]
 pub struct ViewProgress {
     /// Whether a refresh has been running long enough that readers should know.
@@ -139,11 +139,11 @@ pub struct ViewProgress {
     pub resumes: i64,
     /// Number of failed refreshes.
     pub failures: i64,
-    /// The current repair or, if none is running, the last one.
+    /// The current repair, or the last one if none is running.
     pub repair: LiveRepair,
 }
 
-/// Recomputation of a live view's rows after late rows and changes.
+/// Repair of a live view: its rows are recomputed after late rows and changes.
 #[derive(Debug, Clone, Default)]
 pub struct LiveRepair {
     /// Whether the repair is running.
@@ -197,7 +197,7 @@ pub enum Action {
     },
 }
 
-/// The session and configuration for which a statement is bound.
+/// The session and configuration that a statement is bound for.
 #[derive(Clone, Default)]
 pub struct BindContext {
     /// The session's user.
@@ -210,9 +210,8 @@ pub struct BindContext {
     pub now_micros: i64,
     /// Types that the client declared for `$1`, `$2`, …; `None` if undeclared.
     pub parameter_types: Vec<Option<ParameterType>>,
-    /// Values of the parameters, if known. Parameters then become constants, so that time ranges,
-    /// LIMIT and SAMPLE BY can use them. Without values, the statement can be described but not
-    /// run.
+    /// The parameters' values, if known. Parameters then become constants, so time ranges, LIMIT
+    /// and SAMPLE BY can use them. Without values, the statement can be described but not run.
     pub parameter_values: Option<Vec<ParameterValue<'static>>>,
     /// Whether statements that write are rejected.
     pub read_only: bool,
@@ -282,7 +281,7 @@ impl BindContext {
         is_limited.then_some(self.identity.as_str())
     }
 
-    /// Requests the permissions that are not yet known.
+    /// Requests the permissions that are still unknown.
     pub(crate) fn request_permissions(&self, accesses: Vec<Access>) {
         let mut asks = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         asks.accesses.extend(accesses);

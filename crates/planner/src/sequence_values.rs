@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tidemark_border::SequenceValue;
 
-/// The values of each sequence, in the order in which they were generated.
+/// Each sequence's values, in the order in which they were generated.
 #[derive(Debug, Clone, Default)]
 pub struct SequenceValues(Arc<Mutex<Vec<Run>>>);
 
-/// Consecutive values of a sequence.
+/// Consecutive values from a sequence.
 #[derive(Debug)]
 struct Run {
     sequence: String,

@@ -13,7 +13,7 @@ use tidemark_planner::{BindContext, BoundStatement, InsertSource, Planner};
 use tidemark_storage::{Change, Storage, StorageOptions};
 use tidemark_vfs::RealVfs;
 
-/// A directory that is removed at the end of the test.
+/// A directory that is removed when the test ends.
 struct Root(PathBuf);
 
 impl Root {

@@ -96,7 +96,7 @@ fn queries_limit(limit: i64) -> i64 {
 /// Returns why a query must stop, if it must.
 type Stop = Box<dyn Fn() -> Option<EngineError> + Send + Sync>;
 
-/// The account of one query.
+/// A single query's account.
 pub struct Account {
     used: AtomicI64,
     /// Highest number of bytes that any check has observed.
@@ -104,7 +104,7 @@ pub struct Account {
     limit: i64,
     /// The configured limit.
     limit_bytes: usize,
-    /// The first error of a check, which ends the query.
+    /// The first error returned by a check, which ends the query.
     refused: OnceLock<EngineError>,
     stop: Stop,
 }
@@ -317,7 +317,7 @@ pub fn begin_slice() {
     let _ = CURRENT.try_with(|current| current.borrow_mut().as_mut().map(begin));
 }
 
-/// Returns the start of the current slice of this thread's task. If two calls return the same
+/// Returns when the current slice of this thread's task started. If two calls return the same
 /// value, the task ran without interruption in between.
 pub fn slice_start() -> Option<Instant> {
     CURRENT.try_with(|current| current.borrow().as_ref().map(|own| own.since)).ok().flatten()

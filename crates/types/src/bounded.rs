@@ -64,13 +64,13 @@ impl Drop for Unfolded {
     }
 }
 
-/// Runs `work`, whose results become constants of a plan.
+/// Runs `work`, whose results become constants in a plan.
 pub fn folding<T>(work: impl FnOnce() -> T) -> T {
     let _unfolded = Unfolded(FOLDS.replace(true));
     work()
 }
 
-/// Whether results computed on this thread become constants of a plan.
+/// Whether results computed on this thread become constants in a plan.
 pub fn is_folding() -> bool {
     FOLDS.get()
 }

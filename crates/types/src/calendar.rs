@@ -16,7 +16,7 @@ pub const MICROS_PER_WEEK: i64 = 7 * MICROS_PER_DAY;
 /// Monday 1969-12-29, the origin of week grids.
 pub const FIRST_MONDAY_MICROS: i64 = -3 * MICROS_PER_DAY;
 
-/// A day of the proleptic Gregorian calendar.
+/// A day in the proleptic Gregorian calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CivilDate {
     /// Astronomical year.
@@ -114,7 +114,7 @@ pub fn floor_to(ts: i64, step: i64, origin: i64) -> i64 {
     ts.saturating_sub(offset)
 }
 
-/// Returns the number of months from year 0 to the month of a date.
+/// Returns the number of months from year 0 to a date's month.
 fn month_index(date: CivilDate) -> i64 {
     i64::from(date.year) * 12 + i64::from(date.month) - 1
 }

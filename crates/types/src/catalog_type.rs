@@ -1,4 +1,4 @@
-//! Types that exist only in the `PostgreSQL` catalog: object ids, names, vectors of numbers. Their
+//! Types that exist only in the `PostgreSQL` catalog: object IDs, names, number vectors. Their
 //! columns are stored with the dialect's types, but clients see the catalog type.
 
 /// The `PostgreSQL` type of a catalog column whose values are stored with one of the dialect's

@@ -32,7 +32,7 @@ pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
 /// so: planning an array of 5 million elements took 40 s.
 const MAX_CONSTANT_ELEMENTS: usize = 16 * 1024;
 
-/// Row access to the cells of one column.
+/// Row access to a column's cells.
 #[derive(Debug, Clone, Copy)]
 pub struct DoubleArrays<'a> {
     nulls: Option<&'a NullBuffer>,
@@ -104,7 +104,7 @@ impl<'a> DoubleArrays<'a> {
 /// One array.
 #[derive(Debug, Clone, Copy)]
 pub struct DoubleArray<'a> {
-    /// The length of each dimension, outermost first.
+    /// Each dimension's length, outermost first.
     pub shape: &'a [i32],
     /// The elements in row-major order; NaN is null.
     pub values: &'a [f64],
@@ -125,7 +125,7 @@ pub const PG_ARRAY: ArrayStyle = ArrayStyle { open: b'{', close: b'}', null: b"N
 
 impl DoubleArray<'_> {
     /// Writes the string form, nested by dimension, with each element formatted by `number`. An
-    /// array whose outermost dimension is empty becomes a single pair of brackets.
+    /// array with an empty outermost dimension becomes a single pair of brackets.
     pub fn write_text(&self, out: &mut Vec<u8>, style: &ArrayStyle, number: fn(&mut Vec<u8>, f64)) {
         out.push(style.open);
         let length = self.shape.first().map_or(0, |&length| length as usize);
@@ -157,7 +157,7 @@ impl DoubleArray<'_> {
     }
 }
 
-/// Builder for the cells of a column.
+/// Builder for a column's cells.
 #[derive(Debug)]
 pub struct DoubleArrayBuilder {
     dimensions: u8,
@@ -308,7 +308,7 @@ pub fn assemble(
     Ok(Arc::new(array))
 }
 
-/// Returns the Arrow type of the result of [`to_nested`].
+/// Returns the Arrow type that [`to_nested`] produces.
 #[must_use]
 pub fn nested_type(dimensions: u8) -> DataType {
     (0..dimensions).fold(DataType::Float64, |inner, _| {
@@ -357,7 +357,7 @@ pub fn to_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     Ok(inner)
 }
 
-/// Returns the number of dimensions of nested lists of DOUBLE or FLOAT; `None` for other types.
+/// Returns the number of dimensions in nested lists of DOUBLE or FLOAT; `None` for other types.
 #[must_use]
 pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     let mut dimensions = 0_u8;
@@ -457,7 +457,7 @@ pub fn from_raw(array: &dyn Array, dimensions: u8) -> EngineResult<ArrayRef> {
     builder.finish()
 }
 
-/// Returns shape and elements of a raw array; `None` when they are inconsistent.
+/// Returns a raw array's shape and elements; `None` when they are inconsistent.
 fn raw_parts(bytes: &[u8], dimensions: u8) -> Option<(Vec<i32>, impl Iterator<Item = f64>)> {
     let (shape, values) = bytes.split_at_checked(usize::from(dimensions) * 4)?;
     let (shape, _) = shape.as_chunks::<4>();
@@ -602,7 +602,7 @@ impl TextParser<'_> {
 }
 
 impl SqlType {
-    /// Returns the number of dimensions of an array type; `None` for other types.
+    /// Returns an array type's number of dimensions; `None` for other types.
     #[must_use]
     pub fn dimensions(self) -> Option<u8> {
         match self {

@@ -3,7 +3,7 @@
 use crate::calendar::move_months;
 use crate::timestamp::TimestampUnit;
 
-/// Returns the length of a fixed unit in nanoseconds; `None` for months and years.
+/// Returns a fixed unit's length in nanoseconds; `None` for months and years.
 #[must_use]
 pub fn fixed_nanos(letter: char) -> Option<i64> {
     Some(match letter {

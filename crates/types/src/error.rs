@@ -1,5 +1,5 @@
-//! The error type of the engine. `native` converts it to the JSON object `{code, message, start,
-//! end, detail, hint, retryable}`, which `ts/engine` parses.
+//! The engine's error type. `native` converts it to the JSON object `{code, message, start, end,
+//! detail, hint, retryable}`, which `ts/engine` parses.
 
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ pub enum ErrorCode {
     HistoryGone,
     /// The user lacks a required permission.
     AccessDenied,
-    /// An internal defect. The message contains an id; the log contains the details.
+    /// An internal defect. The message contains an ID; the log contains the details.
     Internal,
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{EngineError, EngineResult, ErrorCode};
 
-/// Environment variable that arms the failpoints of a process.
+/// Environment variable that arms a process's failpoints.
 pub const VARIABLE: &str = "TIDEMARK_FAILPOINTS";
 
 static ARMED: AtomicBool = AtomicBool::new(false);

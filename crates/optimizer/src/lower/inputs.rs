@@ -135,7 +135,7 @@ pub(super) fn merged(plan: Plan, order: &LexOrdering, rows: Option<usize>) -> Pl
     Arc::new(SortPreservingMergeExec::new(order.clone(), plan).with_fetch(rows))
 }
 
-/// Merges all rows into one partition; with `keeps_order`, in their existing order.
+/// Merges all rows into one partition; with `keeps_order`, preserves their order.
 pub(super) fn in_one_partition(plan: Plan, keeps_order: bool) -> Plan {
     if plan.output_partitioning().partition_count() == 1 {
         return plan;
@@ -149,7 +149,7 @@ pub(super) fn in_one_partition(plan: Plan, keeps_order: bool) -> Plan {
     }
 }
 
-/// Merges the rows of a scan into one partition. A result is read partition by partition anyway.
+/// Merges a scan's rows into one partition. Results are read partition by partition anyway.
 pub(super) fn in_scan_order(plan: Plan) -> Plan {
     let is_one = plan.output_partitioning().partition_count() == 1;
     if !is_one && follows_scan_order(&plan) { TimeConcat::plan(plan) } else { plan }

@@ -104,7 +104,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the output follows the order of the right side, unless the right side is the build side.
+/// Whether the output follows the right side's order, unless the right side is the build side.
 fn follows_right_side(kind: JoinType) -> bool {
     matches!(
         kind,

@@ -39,7 +39,7 @@ impl OtherScans {
         Ok(Self(RefCell::new(planned)))
     }
 
-    /// Returns the scan of a node.
+    /// Returns a node's scan.
     pub(super) fn take(&self, scan: &TableScan) -> Option<Plan> {
         self.0.borrow_mut().get_mut(&address(scan))?.pop()
     }

@@ -32,13 +32,13 @@ pub(super) struct Requirements {
     pub(super) rows: Option<usize>,
     /// The row order that matters to the node above.
     pub(super) order: Order,
-    /// Whether the rows are passed on in the order in which they arrive.
+    /// Whether the rows are passed on in arrival order.
     pub(super) is_read_in_order: bool,
-    /// Whether a right join below must keep the order of its right side.
+    /// Whether a right join below must preserve its right side's order.
     pub(super) keeps_join_order: bool,
     /// Whether a GROUP BY remains in two phases, because the node above decides how to lower it.
     pub(super) in_two_steps: bool,
-    /// Whether the node above refers to columns by name, so that additional columns are harmless.
+    /// Whether the node above refers to columns by name, so additional columns are harmless.
     pub(super) accepts_extra_columns: bool,
 }
 
@@ -77,7 +77,7 @@ impl Requirements {
         Self { order: Order::Any, is_read_in_order: false, keeps_join_order: false, ..self }
     }
 
-    /// Returns the same requirements for rows in ascending order of a timestamp.
+    /// Returns the same requirements for rows in ascending timestamp order.
     pub(super) fn by_time(self, timestamp: &Expr, schema: &DFSchema) -> Self {
         let Expr::Column(column) = timestamp else { return self };
         let position = schema.maybe_index_of_column(column);
@@ -190,7 +190,7 @@ pub(super) fn narrowed(schema: &DFSchemaRef, columns: &[bool]) -> Result<DFSchem
     DFSchema::new_with_metadata(fields.collect(), metadata).map(Arc::new)
 }
 
-/// Returns which columns of the input a list of expressions reads.
+/// Returns the input columns that a list of expressions reads.
 pub(super) fn columns_of<'e>(
     exprs: impl IntoIterator<Item = &'e Expr>,
     schema: &DFSchema,

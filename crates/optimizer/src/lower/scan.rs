@@ -90,7 +90,7 @@ impl Walk<'_> {
                     filters.push(filter);
                     input = &filter.input;
                 }
-                // A limit of the scan applies before the filters.
+                // The scan's limit applies before the filters.
                 LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
                     return self.scan(scan, &filters, requirements);
                 }

@@ -1,4 +1,4 @@
-//! The two inputs of a join: the columns to read, and the choice of the build side.
+//! A join's two inputs: the columns to read, and the choice of the build side.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -199,7 +199,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the left side of a join without keys is larger than the right side.
+    /// Whether a keyless join's left side is larger than its right side.
     pub(super) fn swaps(&self, left: &Plan, right: &Plan) -> Result<bool> {
         let (left, right) = (self.size(left)?, self.size(right)?);
         Ok(is_larger(&left, &right))

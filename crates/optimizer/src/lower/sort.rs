@@ -65,8 +65,8 @@ impl Walk<'_> {
         Planned { plan, schema: input.schema }.narrowed_to(requirements, &columns)
     }
 
-    /// Sorts the rows, keeps at most the first `rows`, and adds the limit. With `into_one`, the
-    /// result has one partition.
+    /// Sorts the rows, keeps at most the first `rows`, and adds the limit. With `into_one`, returns
+    /// a single partition.
     pub(super) fn sorted(
         &self,
         input: Plan,

@@ -1,4 +1,4 @@
-//! State of the walk over a plan, and lowering of expressions.
+//! The state of the walk over a plan, and the lowering of expressions.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Folds the constant parts of an expression.
+    /// Folds an expression's constant parts.
     pub(super) fn folded(&self, expr: &Expr, schema: &DFSchemaRef) -> Result<Expr> {
         if !is_foldable(expr) {
             return Ok(expr.clone());

@@ -19,7 +19,7 @@ use datafusion::physical_plan::{
 };
 use tidemark_operators::{PlanNode, candidates, in_bounds, measured, paced};
 
-/// Wraps each operator of the plan.
+/// Wraps each operator in the plan.
 pub(crate) fn bounded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let changed = plan.transform_up(|node| {
         let is_measured_leaf = node.children().is_empty() && node.metrics().is_some();

@@ -100,7 +100,7 @@ fn with_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// Normalises the keys of a Tidemark node.
+/// Normalises a Tidemark node's keys.
 fn own_node(extension: Extension) -> Result<Transformed<LogicalPlan>> {
     let unchanged = |extension| Ok(Transformed::no(LogicalPlan::Extension(extension)));
     let keyed = match LogicalNode::of(extension.node.as_ref()) {
@@ -173,7 +173,7 @@ fn join_key(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     key(expr, schema)
 }
 
-/// Normalises a key under the name of its expression.
+/// Normalises a key, keeping its expression's name.
 fn named_key(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (qualifier, name) = expr.qualified_name();
     let inner = match &expr {
@@ -199,7 +199,7 @@ fn sort_keys(order: Vec<SortExpr>, schema: &DFSchema) -> Result<Transformed<Vec<
     Ok(Transformed::new_transformed(order, is_any))
 }
 
-/// Normalises the arguments of an aggregate or window function under its name.
+/// Normalises the arguments of an aggregate or window function, keeping its name.
 fn over_keys(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (qualifier, name) = expr.qualified_name();
     let rewritten = match expr.clone().unalias() {

@@ -17,8 +17,8 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use tidemark_operators::check_stop;
 use tidemark_types::bounded::folding;
 
-/// Checks whether the statement may continue before each application of the inner rule, that is,
-/// once per node.
+/// Checks whether the statement may continue before each application of the inner rule, once per
+/// node.
 #[derive(Debug)]
 pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
 

@@ -39,7 +39,7 @@ use tidemark_storage::{
 use tidemark_types::{PartitionBy, SqlType};
 use tidemark_vfs::RealVfs;
 
-/// A row of the test table: ts, symbol, price, size, note.
+/// A test table row: ts, symbol, price, size, note.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub ts: i64,

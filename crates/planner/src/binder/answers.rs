@@ -54,7 +54,7 @@ struct Source<'a> {
     table: Arc<TableSnapshot>,
 }
 
-/// The rewrite of an aggregation to read from a view.
+/// An aggregation rewritten to read from a view.
 struct Answer<'a> {
     shown: &'a Shown,
     /// Base columns that the keys and the filter read.
@@ -214,7 +214,7 @@ impl Binder<'_> {
         aggregation.combined(inner, &answer.aggregates).map(Some)
     }
 
-    /// Plans a scan of the view's rows, with the column names of the base.
+    /// Plans a scan of the view's rows, under the base's column names.
     fn view_plan(
         &mut self,
         aggregation: &BaseAggregation<'_>,
@@ -296,7 +296,7 @@ impl<'a> BaseAggregation<'a> {
         if !keys.iter().all(|key| shown.keys.contains_key(key)) {
             return None;
         }
-        // If the query keeps all keys of the view, each view bucket has one row per group. The
+        // If the query keeps all of the view's keys, each view bucket has one row per group. The
         // result of `first` is then the first of the values that the view stores for it.
         let is_one = shown.keys.keys().all(|key| plain.contains(key));
         let reference = &self.scan.table_name;
@@ -349,8 +349,7 @@ impl<'a> BaseAggregation<'a> {
         (covered, rest)
     }
 
-    /// Plans an aggregation of the base's remaining rows, with the buckets and column names of the
-    /// view.
+    /// Plans an aggregation of the base's remaining rows, with the view's buckets and column names.
     fn base_plan(
         &self,
         Answer { shown, keys, aggregates: parts, uncovered: rest, .. }: &Answer<'_>,
@@ -399,8 +398,8 @@ impl<'a> BaseAggregation<'a> {
 }
 
 impl Shown {
-    /// Returns the components of a view's query, if the query selects the outputs of one
-    /// aggregation unchanged.
+    /// Returns the components of a view's query if the query selects a single aggregation's outputs
+    /// unchanged.
     fn of(rows: &IncrementalRows<Buckets>, table: &TableSnapshot) -> Option<Self> {
         let (node, indices) = aggregation(&rows.plan)?;
         let LogicalPlan::TableScan(scan) = node.input() else { return None };

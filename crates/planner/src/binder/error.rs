@@ -17,7 +17,7 @@ pub(crate) fn at(
     EngineError::new(code, message).at(span(position))
 }
 
-/// Prefix of the message for an unknown column.
+/// Prefix of the unknown-column message.
 pub(crate) const INVALID_COLUMN: &str = "Invalid column: ";
 
 /// The error `Invalid column: x`.

@@ -11,7 +11,7 @@ use tidemark_types::identifier;
 /// Maximum length of a generated name, in characters.
 const MAX_GENERATED_CHARS: usize = 64;
 
-/// Precedence of an expression's outermost operator; a greater value binds more tightly.
+/// Precedence of an expression's outermost operator; a higher value binds more tightly.
 type Strength = u8;
 
 const ATOM: Strength = 20;
@@ -74,7 +74,7 @@ pub(crate) fn catalog_function(name: &str) -> Option<String> {
     is_known.then(|| plain.to_owned())
 }
 
-/// The canonical text of an expression, unabbreviated.
+/// An expression's canonical text, unabbreviated.
 pub(crate) fn canonical(tree: &Tree, id: NodeId) -> String {
     let mut printer = Printer { tree, text: String::new() };
     printer.print(id, 0);

@@ -34,7 +34,7 @@ const IDENTITY: &str = "values start at START, or after the greatest existing va
 pub(crate) const TABLE_INDEX: &str = "symbols are looked up by dictionary code and times by order: \
      the index is listed in the catalog, but has no effect";
 
-/// Actions of ALTER TABLE, VACUUM and REINDEX that have no effect: keywords, permission and notice.
+/// ALTER TABLE, VACUUM and REINDEX actions that have no effect: keywords, permission and notice.
 const ACTIONS: &[(&[&str], Permission, &str)] = &[
     (&["VACUUM"], Permission::VacuumTable, "unused files are removed automatically"),
     (&["REINDEX"], Permission::Reindex, "there is no index to rebuild"),
@@ -118,7 +118,7 @@ impl Binder<'_> {
         }
     }
 
-    /// All notices in one line.
+    /// All notices on one line.
     pub(crate) fn notice(&self) -> Option<String> {
         let mut notices = self.notices.clone();
         notices.dedup();

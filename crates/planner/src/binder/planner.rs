@@ -78,7 +78,7 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).restriction(conditions)
     }
 
-    /// Returns the time ranges among the conditions of a WHERE clause. Call it only if no other
+    /// Returns the time ranges among a WHERE clause's conditions. Call it only if no other
     /// condition can become a time range, whatever the parameter values are.
     pub fn condition_ranges(
         conditions: &Conditions,
@@ -123,7 +123,7 @@ impl Planner {
         incremental::rows(view, snapshot, context, by_names)
     }
 
-    /// The earliest timestamp that a view with EXPIRE ROWS shows, in the unit of its timestamp;
+    /// The earliest timestamp that a view with EXPIRE ROWS shows, in the view's timestamp unit;
     /// `None` if hidden rows may become visible again.
     pub fn shown_since(
         view: &IncrementalView,
@@ -148,7 +148,7 @@ impl Planner {
         restricted(plan, table, ranges)
     }
 
-    /// The table whose changes a query follows. The query must return rows of this table unchanged,
+    /// The table whose changes a query follows. The query must return the table's rows unchanged,
     /// possibly filtered and with fewer columns; other queries are rejected.
     pub fn followed_table(plan: &LogicalPlan) -> EngineResult<TableId> {
         followed::table_of(plan)
@@ -175,9 +175,9 @@ impl Planner {
     }
 }
 
-/// Hides details in the errors of statements on tables that the user sees only partially. If the
-/// statement accessed a forbidden column, any error becomes access denied. An unknown column is
-/// reported like a forbidden one.
+/// Hides error details in statements on tables that the user sees only partially. If the statement
+/// accessed a forbidden column, any error becomes access denied. An unknown column is reported like
+/// a forbidden one.
 fn hidden(
     failure: EngineError,
     accesses: &[Access],
@@ -388,8 +388,8 @@ fn owner_of(options: &[OptionValue]) -> Option<&str> {
     owned.value.as_ref().map(|owner| owner.text.as_str())
 }
 
-/// Accepts a session statement without binding it. The command tag is the first word, or both words
-/// of a two-word command.
+/// Accepts a session statement without binding it. The command tag is the statement's first word,
+/// or both words if it has two.
 fn session(words: &[String]) -> BoundStatement {
     let first = words.first().map(|word| word.to_ascii_uppercase()).unwrap_or_default();
     let command = match first.as_str() {

@@ -23,7 +23,7 @@ pub(crate) fn statement(tree: &Tree, id: NodeId, node: &Node) -> EngineResult<Bo
     Err(error::not_supported(what, position))
 }
 
-/// The principal of an access control statement.
+/// An access control statement's principal.
 fn principal(access: &AccessStatement) -> Option<&Name> {
     match access {
         AccessStatement::Create { name, .. }

@@ -64,8 +64,8 @@ impl Clock {
         Ok(Span::new(lo, hi, if has_time { Kind::Time } else { Kind::Days }))
     }
 
-    /// Returns the span of a time of day on a day. The length of the span is that of the smallest
-    /// field given.
+    /// Returns the span for a time of day on a given day. The span is as long as the smallest field
+    /// given.
     fn at_time(self, day: Span, time: &str, text: &str) -> Result<Span> {
         let Some((nanos, granularity)) = parse_time_of_day(time) else { return bad_date(text) };
         let tick = self.unit.nanos();
@@ -111,7 +111,7 @@ impl Clock {
         match time {
             None => Ok(span),
             Some(time) if days == 1 => self.at_time(span, time, text),
-            // Without a weekday, it is undefined to which day of the week the time belongs.
+            // Without a weekday, it is undefined which day of the week the time belongs to.
             Some(_) => bad_date(text),
         }
     }
@@ -154,7 +154,7 @@ impl Clock {
             sign = match first {
                 b'+' => 1,
                 b'-' => -1,
-                // A further unit of the same duration has the same sign.
+                // A further unit in the same duration has the same sign.
                 b'0'..=b'9' if sign != 0 => sign,
                 _ => return fail(format!("Expected '+' or '-' in {}", shown(text))),
             };

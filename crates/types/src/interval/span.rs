@@ -6,7 +6,7 @@ use crate::timestamp::TimestampUnit;
 /// exhaust memory.
 const MAX_INTERVALS: usize = 100_000;
 
-/// Maximum length of an interval string in bytes.
+/// Maximum length of an interval string, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
 /// Maximum total length in bytes of the strings expanded from one interval string.

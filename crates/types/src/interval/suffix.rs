@@ -16,7 +16,7 @@ struct Duration {
 }
 
 impl Duration {
-    /// Parses a duration. An empty string has the length zero.
+    /// Parses a duration. An empty string has zero length.
     fn parse(text: &str, signed: bool) -> Result<Self> {
         let text = text.trim();
         let (sign, mut rest) = match text.strip_prefix('-') {
@@ -171,7 +171,7 @@ impl Suffix {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Readings {
     pub(super) lo: i64,
-    /// End of the whole days of the duration, without its hours.
+    /// Local time at which the duration's whole days end, before its hours are added.
     pub(super) days: i64,
 }
 

@@ -14,7 +14,7 @@ use super::rewrite::rewritten;
 use super::subquery::{has_subquery, outer_values};
 use crate::conditions::all_of;
 
-/// The rows of a sub-query, and the equalities that they must satisfy.
+/// A sub-query's rows, and the equalities that they must satisfy.
 pub(super) struct Keyed {
     pub(super) plan: LogicalPlan,
     /// Outer expressions, and the names of the `plan` columns that must equal them.
@@ -85,7 +85,7 @@ impl Domain {
 }
 
 /// Returns the WHERE clause below nodes that do not change which rows exist; with `value`, also the
-/// first column of the rows.
+/// rows' first column.
 fn filtered(plan: &LogicalPlan, value: bool) -> Option<(&Filter, Option<&Expr>)> {
     match plan {
         LogicalPlan::Filter(filter) if !value => Some((filter, None)),

@@ -75,7 +75,7 @@ impl Domain {
         name.starts_with(&self.prefix)
     }
 
-    /// Returns a unique name for a statistic of a key's values, such as their minimum.
+    /// Returns a unique name for a statistic about a key's values, such as their minimum.
     pub(super) fn name_of_end(&self, end: &str) -> String {
         format!("{}{end}", self.prefix)
     }

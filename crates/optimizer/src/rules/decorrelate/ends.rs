@@ -50,7 +50,7 @@ fn is_both_null(test: &Expr, BinaryExpr { left, right, .. }: &BinaryExpr) -> boo
     **one == Expr::IsNull(left.clone()) && **other == Expr::IsNull(right.clone())
 }
 
-/// Whether the values of a type are totally ordered.
+/// Whether a type's values are totally ordered.
 fn is_ordered(data_type: &DataType) -> bool {
     data_type.is_integer() || matches!(data_type, DataType::Timestamp(_, None) | DataType::Date32)
 }

@@ -94,7 +94,7 @@ pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
     found
 }
 
-/// A test whether a sub-query has rows, or whether one of its rows equals the operand.
+/// A test for whether a sub-query has rows, or whether one of its rows equals the operand.
 struct Member<'e> {
     subquery: &'e Subquery,
     operand: Option<&'e Expr>,
@@ -180,7 +180,7 @@ impl Joins {
         .map(Transformed::yes)
     }
 
-    /// Whether an expression contains a sub-query that is not rewritten yet.
+    /// Whether an expression contains a sub-query that has not been rewritten yet.
     fn is_open(&self, expr: &Expr) -> bool {
         let is_open = |node: &Expr| match subquery_of(node) {
             Some(subquery) => !self.settled.contains_key(&Arc::as_ptr(&subquery.subquery)),
@@ -339,7 +339,7 @@ impl Joins {
         Ok((joined(input, inner, filter, kind)?, name))
     }
 
-    /// Adds the value of a scalar sub-query to `input` and returns it. The value is null if the
+    /// Adds a scalar sub-query's value to `input` and returns it. The value is null if the
     /// sub-query has no row.
     fn value(
         &mut self,
@@ -400,7 +400,7 @@ impl Joins {
     }
 }
 
-/// Whether some column of the plan uses the name prefix of the domain with this number.
+/// Whether any column in the plan uses the name prefix of the domain with this number.
 fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
     let prefix = domain::prefix(number);
     plan.exists(|node| Ok(node.schema().iter().any(|(_, own)| own.name().starts_with(&prefix))))

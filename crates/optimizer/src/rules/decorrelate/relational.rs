@@ -161,7 +161,7 @@ impl Domain {
                 Ok(extension(LatestOnNode::try_new(input, timestamp, keys)?))
             }
             Some(LogicalNode::Asof(asof)) => self.asof(asof),
-            // The rows of a sub-query are only looked up, so their order does not matter.
+            // A sub-query's rows are only looked up, so their order does not matter.
             Some(LogicalNode::OrderedJoin(node)) => self.spread(node.join().clone()),
             Some(LogicalNode::Unnest(unnest)) => {
                 let input = input()?;

@@ -131,7 +131,7 @@ impl Binder<'_> {
         self.provider_rows(Arc::new(table), &types)
     }
 
-    /// The rows of a table provider, as a relation.
+    /// A table provider's rows, as a relation.
     pub(crate) fn provider_rows(
         &mut self,
         provider: Arc<dyn datafusion::catalog::TableProvider>,
@@ -552,7 +552,7 @@ impl Binder<'_> {
     }
 
     /// Hides `last_error` of tables and views unless the user may read them and all of their
-    /// sources: errors may quote values.
+    /// sources, because errors may quote values.
     fn readable_errors(
         &self,
         plan: LogicalPlan,

@@ -364,8 +364,8 @@ fn followed(list: List<'_>, now_micros: i64) -> Vec<Column> {
     ]
 }
 
-/// Builds the columns about function state checkpoints. The checkpoints exist only in memory, not
-/// on disk.
+/// Builds the columns that describe function state checkpoints. The checkpoints exist only in
+/// memory, not on disk.
 fn checkpoints(list: List<'_>) -> Vec<Column> {
     let null = |name| list.longs(name, |_| None);
     let zero = |name| list.longs(name, |_| Some(0));
@@ -390,7 +390,7 @@ fn checkpoints(list: List<'_>) -> Vec<Column> {
     ]
 }
 
-/// Builds the columns about repairs that late rows cause.
+/// Builds the columns that describe repairs caused by late rows.
 fn repairs(list: List<'_>) -> Vec<Column> {
     let under_way = list.0.iter().map(|one| Some(one.progress.repair.is_under_way));
     let under_way = Arc::new(under_way.collect::<BooleanArray>());

@@ -11,7 +11,7 @@ use crate::binder::catalog::catalog_rows::{shown_ttl, texts};
 use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
-    /// The storage policies of the visible tables, sorted by table name.
+    /// The visible tables' storage policies, sorted by table name.
     pub(crate) fn storage_policies_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.listed_tables();
         let policy = |table: &Arc<TableSnapshot>| -> Option<(String, StoragePolicy)> {

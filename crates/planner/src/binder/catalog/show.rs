@@ -20,7 +20,7 @@ use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The rows of a SHOW statement.
+    /// A SHOW statement's rows.
     pub(crate) fn show(&mut self, subject: &ShowSubject) -> EngineResult<Relation> {
         match subject {
             ShowSubject::Tables => {

@@ -12,15 +12,15 @@ use super::pg_catalog::numbers::table_oid;
 use super::pg_catalog::types::column_modifier;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 
-/// A column of the result, and its index in the current plan node.
+/// A result column, and its index in the current plan node.
 struct ResultColumn {
     output: usize,
     index: usize,
 }
 
 /// Records the source table columns of a result, through plan nodes that pass values on unchanged.
-/// The search stops at sub-queries and views, because clients must see a view's columns as columns
-/// of the view.
+/// The search stops at sub-queries and views, because clients must see a view's columns as the
+/// view's own.
 pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     let outputs: Vec<Expr> = rows.columns.iter().map(ScopeColumn::expr).collect();
     let all = (0..outputs.len())

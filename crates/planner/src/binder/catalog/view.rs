@@ -20,7 +20,7 @@ use crate::binder::{Binder, error};
 /// Maximum nesting depth of views.
 const DEEPEST: usize = 32;
 
-/// The current state of a view.
+/// A view's current state.
 pub(crate) struct ViewState {
     /// The view's columns, or the error if the view is invalid.
     pub(crate) columns: EngineResult<Vec<Field>>,
@@ -151,7 +151,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Copies a value from the statement's tree to the end of another tree.
+    /// Copies a value from the statement's tree to the end of a different tree.
     fn graft(&mut self, tree: &mut Tree, value: VariableValue) -> EngineResult<NodeId> {
         self.count_step(value.node)?;
         grown(|| self.graft_at(tree, value))
@@ -207,7 +207,7 @@ impl Binder<'_> {
         views
     }
 
-    /// The current state of a view.
+    /// A view's current state.
     pub(crate) fn view_state(&mut self, view: &View) -> ViewState {
         let name =
             Name { text: view.name.clone(), quoted: true, span: tidemark_ast::Span::default() };
@@ -227,7 +227,7 @@ impl Binder<'_> {
     }
 }
 
-/// Names and types of a relation's columns, as reported to clients.
+/// A relation's column names and types, as reported to clients.
 pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
     // Fast path: few queries read the catalog.
     let is_marked = rows.plan.schema().fields().iter().any(|field| !field.metadata().is_empty());

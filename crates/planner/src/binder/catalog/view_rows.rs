@@ -31,7 +31,7 @@ const CATEGORIES: &[&str] = &[
 ];
 
 impl Binder<'_> {
-    /// Returns the rows of `views()`: all views, with the error of each invalid view.
+    /// Returns the rows of `views()`: all views, with each invalid view's error.
     pub(crate) fn views_rows(&mut self) -> EngineResult<Relation> {
         let mut views = self.sorted_views();
         let states: Vec<ViewState> = views.iter().map(|view| self.shown_state(view)).collect();
@@ -61,7 +61,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// The current state of a view; empty and without an error if the user may not read the view.
+    /// A view's current state; empty and without an error if the user may not read the view.
     fn shown_state(&mut self, view: &View) -> ViewState {
         if self.may_read_all(&view.name) {
             return self.view_state(view);

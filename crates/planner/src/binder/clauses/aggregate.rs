@@ -73,7 +73,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds a GROUP BY key: a position, the name of an item, or an expression.
+    /// Binds a GROUP BY key: a position, an item's name, or an expression.
     pub(crate) fn group_key(
         &mut self,
         id: NodeId,
@@ -225,7 +225,7 @@ fn as_long(key: &Expr, column: &Expr) -> Option<(Expr, Expr)> {
     Some((wide, long))
 }
 
-/// The SQL type of a column in the source.
+/// The SQL type of a source column.
 pub(crate) fn type_of(expr: &Expr, source: &Relation) -> SqlType {
     source
         .columns
@@ -333,7 +333,7 @@ impl Binder<'_> {
         });
         let input = match source.ascending_time() {
             _ if !order.is_empty() => relation::sort(input, order.into_iter())?,
-            // The join of a correlated sub-query with its outer rows does not preserve the order.
+            // Joining a correlated sub-query with its outer rows does not preserve the order.
             Some(column) if ordered && !self.outer.is_empty() => {
                 relation::sort_by_time(input, column.expr())?
             }

@@ -1,6 +1,6 @@
 //! ROLLUP, CUBE and GROUPING SETS: one aggregation per grouping set, combined into rows with all
-//! key columns. A key that is not in a grouping set is null there; `grouping()` distinguishes it
-//! from a null in the data.
+//! key columns. A key that is not in a grouping set is null there; `grouping()` distinguishes this
+//! null from a null in the data.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::binder::{Binder, Typed, error};
 /// Maximum number of grouping sets in a statement; each is a separate aggregation.
 const MAX_LEVELS: usize = 512;
 
-/// The keys of a GROUP BY, and the grouping sets over them.
+/// A GROUP BY's keys, and the grouping sets over them.
 #[derive(Debug, Default)]
 pub(crate) struct Levels {
     /// All keys with their types, in order of appearance.
@@ -37,7 +37,7 @@ impl Levels {
         self.keys.len() - 1
     }
 
-    /// Whether there is only one grouping set and it contains all keys.
+    /// Whether there is only one grouping set, which contains all keys.
     pub(crate) fn is_plain(&self) -> bool {
         self.levels.len() == 1 && self.levels[0].len() == self.keys.len()
     }
@@ -77,7 +77,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The grouping sets of a GROUP BY: all combinations of its members' sets.
+    /// A GROUP BY's grouping sets: all combinations of its members' sets.
     pub(crate) fn levels(
         &mut self,
         group_by: &[NodeId],

@@ -176,7 +176,7 @@ impl<'a> Binder<'a> {
         Ok(HorizonSide { plan, timestamp, per_left, keys: condition.keys })
     }
 
-    /// The offsets in the unit of the left timestamp.
+    /// The offsets in the left timestamp's unit.
     fn offsets(&mut self, join: &JoinKind, unit: SqlType) -> EngineResult<Vec<i64>> {
         let JoinKind::Horizon { from, to, step, list, alias: _ } = join else { return Ok(vec![0]) };
         if let (Some(from), Some(to), Some(step)) = (from, to, step) {

@@ -39,7 +39,7 @@ enum Number {
     /// Absent or null, which means no limit.
     Absent,
     Known(i64),
-    /// The value of a sub-query or of an outer column.
+    /// The value of a sub-query or an outer column.
     Computed(Expr),
 }
 
@@ -259,7 +259,7 @@ impl ScalarUDFImpl for WithinLimit {
     }
 }
 
-/// Rows `from..to` of a relation.
+/// A relation's rows `from..to`.
 fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     let number = |value: i64| Some(Box::new(lit(value)));
     let fetch = to.saturating_sub(from).max(0);

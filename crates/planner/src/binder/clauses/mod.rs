@@ -1,4 +1,4 @@
-//! The clauses of a query, in order of evaluation.
+//! A query's clauses, in order of evaluation.
 
 pub(crate) mod aggregate;
 pub(crate) mod grouping;

@@ -1,4 +1,4 @@
-//! PIVOT: the values of a column become separate aggregate columns.
+//! PIVOT: a column's values become separate aggregate columns.
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Expr, LogicalPlan, and};
@@ -98,7 +98,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// The name of each value, and the condition that the axis has this value.
+    /// Each value's name, and the condition that the axis has this value.
     fn axis_tests(
         &mut self,
         axis: NodeId,

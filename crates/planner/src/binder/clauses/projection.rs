@@ -123,8 +123,7 @@ impl Binder<'_> {
         Ok(output)
     }
 
-    /// DISTINCT ON: the first row of each key, in ORDER BY order, or in input order without ORDER
-    /// BY.
+    /// DISTINCT ON: each key's first row in ORDER BY order, or in input order without ORDER BY.
     pub(crate) fn first_of_each(
         &mut self,
         mut stage: Stage,
@@ -235,7 +234,7 @@ impl Binder<'_> {
     }
 }
 
-/// The scope of an ORDER BY expression.
+/// The scope for an ORDER BY expression.
 fn order_scope<'s>(stage: &'s Stage, aliases: &'s [Alias]) -> Scope<'s> {
     let rows = Scope::rows(&stage.source);
     Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..rows }

@@ -134,7 +134,7 @@ impl Binder<'_> {
         self.ordered(relation, order_by)
     }
 
-    /// The rows of a CTE.
+    /// A CTE's rows.
     fn with_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
         let same = |table: &CommonTable| identifier::same(&table.name, &name.text);
         let position = self.common_tables.iter().rposition(same)?;
@@ -146,7 +146,7 @@ impl Binder<'_> {
             return Some(Ok(shared));
         }
         // The CTE's body can reference preceding CTEs, itself only if it is recursive, and the
-        // variables of the outer scope.
+        // outer scope's variables.
         let hidden = self.common_tables.split_off(position);
         let inner = self.variables.split_off(table.scopes.min(self.variables.len()));
         let captured: Vec<Vec<Expr>> =

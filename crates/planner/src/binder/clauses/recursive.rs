@@ -72,7 +72,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The working table, which contains the rows of the previous step.
+    /// The working table, which contains the previous step's rows.
     fn last_rows(
         &mut self,
         work: &str,
@@ -86,7 +86,7 @@ impl Binder<'_> {
         self.provider_rows(Arc::new(CteWorkTable::new(work, schema)), &columns)
     }
 
-    /// The rows of the previous step. They may be referenced only once.
+    /// The previous step's rows. They may be referenced only once.
     pub(crate) fn read_last_rows(&mut self, position: usize, at: Span) -> Option<Relation> {
         let own = self.common_tables.get_mut(position)?.last_rows.as_mut()?;
         if own.read_at.is_some() {
@@ -118,8 +118,8 @@ fn is_texty(of: SqlType) -> bool {
     of.is_text() || of == SqlType::Char
 }
 
-/// The type of a column in all steps of a recursive CTE. Symbol codes are valid only within their
-/// own table. An untyped null is shown as a string. A single character in the first step may become
+/// A column's type in all steps of a recursive CTE. Symbol codes are valid only within their own
+/// table. An untyped null is shown as a string. A single character in the first step may become
 /// longer in the next step.
 fn column_type(of: SqlType) -> SqlType {
     match of {

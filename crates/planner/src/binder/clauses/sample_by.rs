@@ -316,8 +316,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Rejects interpolated and constant FILL values for `array_agg` and `sparkline`, whose results
-    /// are arrays and charts.
+    /// Rejects interpolated and constant FILL values for `array_agg` and `sparkline`, because their
+    /// results are arrays and charts.
     fn refuse_computed_fill(&self, fill: &Fill, aggregate: &Expr) -> EngineResult<()> {
         if !matches!(fill, Fill::Linear { .. } | Fill::Constant { .. }) {
             return Ok(());

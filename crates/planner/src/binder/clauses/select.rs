@@ -38,7 +38,7 @@ impl Binder<'_> {
         output
     }
 
-    /// Whether a clause or a join in the block depends on the designated timestamp of its rows.
+    /// Whether a clause or join in the block depends on its rows' designated timestamp.
     fn depends_on_time(&self, select: &SelectNode) -> bool {
         let mut pending: Vec<NodeId> = select.from.into_iter().collect();
         let mut joins = false;
@@ -135,7 +135,7 @@ impl Binder<'_> {
             return Ok((source, items, ListRows::default()));
         }
         // The select list is bound before WHERE: if both contain an unknown name, the error reports
-        // the one in the list.
+        // the name in the list.
         let around = self.list_rows.replace(ListRows::default());
         let items = self.items(items, &source)?;
         let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
@@ -240,7 +240,7 @@ impl Binder<'_> {
         Ok(stage)
     }
 
-    /// The condition of QUALIFY, which may use window functions and names from the select list.
+    /// The QUALIFY condition, which may use window functions and names from the select list.
     fn qualify(&mut self, stage: &Stage, aliases: &[Alias], id: NodeId) -> EngineResult<Expr> {
         let rows = Scope::rows(&stage.source);
         let scope = Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..rows };

@@ -47,7 +47,7 @@ impl Binder<'_> {
         self.operated(kind, left, run)
     }
 
-    /// Binds a set operation over two queries; `position` is the position of the right query.
+    /// Binds a set operation over two queries; `position` is the right query's position.
     pub(crate) fn united(
         &mut self,
         (operator, all): (SetOperator, bool),
@@ -161,7 +161,7 @@ impl Binder<'_> {
         Ok((plans, types))
     }
 
-    /// Casts the columns of one input to these types and gives them these names.
+    /// Casts an input's columns to these types and gives them these names.
     pub(crate) fn conformed(
         &mut self,
         side: Relation,
@@ -237,7 +237,7 @@ impl Binder<'_> {
         Ok(cells)
     }
 
-    /// Binds a cell of a VALUES block.
+    /// Binds a cell in a VALUES block.
     pub(crate) fn value_cell(&mut self, kind: u8, text: &str, at: Span) -> EngineResult<Typed> {
         match kind {
             b't' => Ok(Typed::truth(true)),
@@ -334,7 +334,7 @@ fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResu
     })
 }
 
-/// Combines the column types found so far with those of another input.
+/// Combines the column types found so far with those of the next input.
 fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineResult<Vec<SqlType>> {
     if types.len() != rows.columns.len() {
         let message = "queries have different number of columns";
@@ -420,7 +420,7 @@ fn narrowed_plan(
     LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)
 }
 
-/// Renames the columns, so that qualifiers added by an operator are not visible to outer queries.
+/// Renames the columns so that outer queries do not see qualifiers added by an operator.
 fn named(plan: LogicalPlan, names: &[String]) -> EngineResult<LogicalPlan> {
     let columns = plan.schema().columns().into_iter().zip(names);
     let exprs = columns.map(|(column, name)| Expr::Column(column).alias(name)).collect();

@@ -1,5 +1,5 @@
 //! State passed between the clauses of a SELECT block: the rows, the select list, and the columns
-//! that hold values computed earlier.
+//! that hold previously computed values.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Alias, Relation, TimeOrder};
 use crate::binder::{Typed, error};
 
-/// One output column of a select list.
+/// One output column in a select list.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) name: String,
@@ -272,7 +272,7 @@ pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Exprs) {
     });
 }
 
-/// The names of the select items, as later clauses see them.
+/// The select items' names, as later clauses see them.
 pub(crate) fn aliases_of(items: &[Item]) -> Vec<Alias> {
     items.iter().map(|item| Alias { name: item.name.clone(), value: item.value.clone() }).collect()
 }

@@ -90,10 +90,10 @@ impl Binder<'_> {
         };
         changes.check(columns().map(|column| column.name.as_str()))?;
         let before = into.len();
-        // `*` is short but expands to all columns of a table, so these count towards the limit.
+        // `*` is short but expands to all of a table's columns, so these count towards the limit.
         self.work.count_columns(columns().count(), position)?;
         for column in columns() {
-            // Excluded columns count as read too, because naming one reveals that it exists.
+            // Excluded columns also count as read, because naming a column reveals that it exists.
             column.origin.note();
             let (value, node) = match changes.find(&column.name) {
                 Some(Change::Exclude) => continue,

@@ -153,8 +153,7 @@ impl<'a> Binder<'a> {
         item.node.map(|id| self.tree.span(id)).unwrap_or_default()
     }
 
-    /// Rejects columns of the right side outside aggregates, because they have no single value per
-    /// row.
+    /// Rejects right-side columns outside aggregates, because they have no single value per row.
     fn check_items(&self, items: &[Item], left: &Relation, source: &Relation) -> EngineResult<()> {
         self.refuse_windows(items, "WINDOW JOIN")?;
         for item in items {
@@ -218,8 +217,8 @@ impl<'a> Binder<'a> {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
-    /// The window of a join. It is empty for left rows that fail an ON condition that reads only
-    /// the left side.
+    /// A join's window. It is empty for left rows that fail an ON condition that reads only the
+    /// left side.
     fn window_range(
         &mut self,
         left: &Relation,

@@ -100,8 +100,7 @@ impl Binder<'_> {
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
     }
 
-    /// The arguments of a plain call. Rejects clauses that only aggregates or window functions
-    /// support.
+    /// A plain call's arguments. Rejects clauses that only aggregates or window functions support.
     pub(crate) fn plain_arguments<'c>(&self, call: &'c CallNode) -> EngineResult<&'c [NodeId]> {
         let CallNode { name, arguments, distinct, order_by, filter, ignore_nulls, over } = call;
         if let Some(item) = order_by.first() {
@@ -197,7 +196,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Converts the items of a catalog array, which is stored as a string.
+    /// Converts a catalog array's items; the array is stored as a string.
     fn catalog_items(&mut self, items: Vec<Typed>, position: Span) -> EngineResult<Vec<Typed>> {
         let text = |item: Typed| {
             if !item.sql_type.is_integer() {
@@ -302,7 +301,7 @@ impl Binder<'_> {
         Ok(vec![self.scalar_call("json_item", items, at, &[])?, literal::text(", ")])
     }
 
-    /// Rejects an aggregate over another aggregate or over the alias of a window function.
+    /// Rejects an aggregate over another aggregate or over a window function's alias.
     fn refuse_nested(
         &self,
         call: &CallNode,
@@ -426,8 +425,8 @@ impl Binder<'_> {
         }
     }
 
-    /// If the only argument of a JSON function is a table alias and not a column, returns the names
-    /// and values of the row's columns.
+    /// If a JSON function's only argument is a table alias and not a column, returns the names and
+    /// values of the row's columns.
     fn row_arguments(
         &mut self,
         call: &CallNode,
@@ -528,8 +527,8 @@ fn refuse_outer<'e>(call: &CallNode, read: impl Iterator<Item = &'e Expr>) -> En
     Err(error::at(ErrorCode::NotSupported, message, call.name.span).with_hint(hint))
 }
 
-/// Resolves the aggregate and its arguments. INT arithmetic in the arguments is done in 64 bits, so
-/// that it does not wrap, unless this would change the result type.
+/// Resolves the aggregate and its arguments. INT arithmetic in the arguments is done in 64 bits to
+/// prevent wrapping, unless this would change the result type.
 fn aggregate_over(
     name: &str,
     distinct: bool,

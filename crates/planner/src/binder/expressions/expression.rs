@@ -297,7 +297,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The target type of a cast. `::float` is DOUBLE, as in `PostgreSQL`.
+    /// A cast's target type. `::float` is DOUBLE, as in `PostgreSQL`.
     fn cast_type(type_name: &TypeName, double_colon: bool) -> EngineResult<SqlType> {
         let plain = type_name.arguments.is_empty() && type_name.dimensions == 0;
         match type_name.name.to_ascii_lowercase().as_str() {

@@ -17,7 +17,7 @@ use crate::binder::state::scope::Relation;
 enum Origin<'r> {
     /// The source with this name.
     Source(&'r str),
-    /// The outer rows of a sub-query.
+    /// A sub-query's outer rows.
     Around,
 }
 

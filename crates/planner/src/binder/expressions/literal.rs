@@ -7,7 +7,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::{Typed, error};
 
-/// The value of a literal node; `None` for other nodes.
+/// A literal node's value; `None` for other nodes.
 pub(crate) fn literal(node: &Node, position: Span) -> EngineResult<Option<Typed>> {
     Ok(Some(match node {
         Node::Null => Typed::null(),
@@ -69,7 +69,7 @@ fn out_of_range(text: &str, of: SqlType, position: Span) -> EngineError {
     error::at(ErrorCode::InvalidValue, message, position)
 }
 
-/// Maximum number of digits of a DECIMAL.
+/// Maximum number of digits in a DECIMAL.
 const MAX_DECIMAL_DIGITS: usize = 76;
 
 /// Parses `1.50m`. The digits as written determine precision and scale.
@@ -99,7 +99,7 @@ pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     Ok(Typed::literal(scalar, SqlType::Decimal(precision, scale)))
 }
 
-/// A string of one character is a CHAR; any other string is a STRING.
+/// A one-character string is a CHAR; any other string is a STRING.
 pub(crate) fn string(value: &str) -> Typed {
     let mut units = value.encode_utf16();
     match (units.next(), units.next()) {

@@ -14,7 +14,7 @@ use crate::binder::expressions::constant;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// Binds `$index`, whose type is not inferred yet.
+    /// Binds `$index`, whose type has not been inferred yet.
     pub(crate) fn parameter(&mut self, index: u32, position: Span) -> EngineResult<Typed> {
         self.parameter_uses.total += 1;
         let given = self.context.parameter_values.as_ref().map(Vec::len);
@@ -176,7 +176,7 @@ pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
     })
 }
 
-/// The value as a constant of its own type; null becomes a null string.
+/// The value as a constant with its own type; null becomes a null string.
 pub(crate) fn scalar_of(value: &ParameterValue<'_>) -> ScalarValue {
     match value {
         ParameterValue::Null => ScalarValue::Utf8View(None),

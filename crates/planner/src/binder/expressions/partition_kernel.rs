@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
 };
 
-/// The computation of a window function over a whole partition.
+/// A window function's computation over a whole partition.
 pub(crate) trait PartitionKernel:
     Debug + Clone + PartialEq + Eq + Hash + Send + Sync + 'static
 {

@@ -215,7 +215,7 @@ impl Binder<'_> {
         Ok(number(self.number_of(kind, &text)))
     }
 
-    /// Total size of all tables in bytes.
+    /// Total size of all tables, in bytes.
     fn size_of_all(&mut self) -> EngineResult<Typed> {
         let bytes: u64 = self.objects()?.iter().map(|object| object.bytes).sum();
         let value = ScalarValue::Int64(Some(i64::try_from(bytes).unwrap_or(i64::MAX)));
@@ -282,7 +282,7 @@ impl Binder<'_> {
         Ok(Some(Typed::computed(found, SqlType::String)))
     }
 
-    /// Binds `pg_get_indexdef(oid)`. With a column number, it returns the name of that column.
+    /// Binds `pg_get_indexdef(oid)`. With a column number, it returns that column's name.
     fn index_text(
         &mut self,
         index: NodeId,

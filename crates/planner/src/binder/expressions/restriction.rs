@@ -15,7 +15,7 @@ use crate::binder::state::scope::{Relation, Scope};
 /// The WHERE conditions for given parameter values.
 #[derive(Debug)]
 pub struct Restriction {
-    /// Time ranges of the rows; empty for no restriction.
+    /// The rows' time ranges; empty for no restriction.
     pub ranges: Vec<TimeRange>,
     /// The predicate for these values; `None` if it is unchanged.
     pub predicate: Option<Expr>,
@@ -31,7 +31,7 @@ impl Binder<'_> {
         self.variables.clone_from(variables);
         let mut ranges: Option<Ranges> = None;
         let mut others = Vec::new();
-        // Keep the order of the first binding, so that the same error is reported first.
+        // Keep the order of the first binding, so the same error is reported first.
         for conjunct in conjuncts {
             match self.time_ranges(conjunct.id, source)? {
                 Some(found) if conjunct.is_in_time => ranges = Some(both(ranges, found)),

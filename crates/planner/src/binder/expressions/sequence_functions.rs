@@ -73,13 +73,13 @@ impl Number {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SequenceFunction {
     name: &'static str,
-    /// The last value of each sequence, in the order in which the values were generated.
+    /// Each sequence's last value, in generation order.
     numbers: Arc<[Number]>,
     signature: Signature,
 }
 
 impl SequenceFunction {
-    /// The last value of a named sequence: `t_id_seq`, `public."t_id_seq"`.
+    /// A named sequence's last value: `t_id_seq`, `public."t_id_seq"`.
     fn current(&self, text: &str) -> Result<i64> {
         let name = text.rsplit('.').next().unwrap_or_default().trim_matches('"');
         let found = self.numbers.iter().find(|one| identifier::same(&one.sequence, name));

@@ -23,7 +23,7 @@ use crate::binder::state::scope::{Relation, Scope, ScopeColumn, is_unknown};
 use crate::binder::state::{relation, work};
 use crate::binder::{Binder, Typed, error};
 
-/// The quantifier of a comparison with a sub-query.
+/// The quantifier in a comparison with a sub-query.
 #[derive(Clone, Copy, PartialEq)]
 enum Quantifier {
     Any,

@@ -267,8 +267,8 @@ impl Binder<'_> {
 
     /// Whether the node's value does not depend on any row.
     pub(crate) fn is_constant(&self, id: NodeId) -> bool {
-        // Variables that reference each other repeatedly expand to very many nodes, so each is
-        // visited only once.
+        // Variables that reference each other repeatedly expand to a huge number of nodes, so each
+        // is visited only once.
         let mut seen = HashSet::new();
         let mut pending = vec![(id, self.variables.len())];
         while let Some((id, scopes)) = pending.pop() {
@@ -311,7 +311,7 @@ impl Binder<'_> {
         true
     }
 
-    /// The ranges of an interval string: `2024-01`, `2024-01-01;1h`, `$today`, ….
+    /// An interval string's ranges: `2024-01`, `2024-01-01;1h`, `$today`, ….
     pub(crate) fn interval_text(
         &mut self,
         text: &str,

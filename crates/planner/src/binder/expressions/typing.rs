@@ -228,7 +228,7 @@ impl Binder<'_> {
         Ok(if constant { typed.folded() } else { typed })
     }
 
-    /// Binds a call of a scalar function. An error about an argument is positioned at the argument.
+    /// Binds a scalar function call. An error about an argument is positioned at the argument.
     pub(crate) fn scalar_call(
         &mut self,
         name: &str,
@@ -292,7 +292,7 @@ impl Binder<'_> {
         arguments.into_iter().map(narrow).collect()
     }
 
-    /// Binds a call of a resolved function with these arguments and their spans.
+    /// Binds a resolved function call with these arguments and their spans.
     pub(crate) fn resolved_call(
         &mut self,
         resolved: ResolvedScalar,
@@ -323,8 +323,8 @@ impl Binder<'_> {
         Ok(if foldable { typed.folded() } else { typed })
     }
 
-    /// Casts the arguments of a call to the required types. An error is positioned at the
-    /// argument's span, if known.
+    /// Casts a call's arguments to the required types. An error is positioned at the argument's
+    /// span, if known.
     pub(crate) fn arguments_as(
         &mut self,
         arguments: Vec<Typed>,
@@ -338,7 +338,7 @@ impl Binder<'_> {
         arguments.into_iter().zip(types).enumerate().map(cast).collect()
     }
 
-    /// Casts a value to another type.
+    /// Casts a value to a different type.
     pub(crate) fn cast(
         &mut self,
         typed: Typed,

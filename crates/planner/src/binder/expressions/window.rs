@@ -124,7 +124,7 @@ impl Binder<'_> {
         Ok(frames)
     }
 
-    /// The ORDER BY of a window.
+    /// A window's ORDER BY.
     fn window_order(
         &mut self,
         keys: &[OrderItem],
@@ -205,7 +205,7 @@ impl Binder<'_> {
         Ok(resolved)
     }
 
-    /// The result of a function over an empty frame.
+    /// A function's result over an empty frame.
     fn over_nothing(&mut self, name: &str, return_type: SqlType) -> EngineResult<Typed> {
         if name == "count" {
             return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long));
@@ -400,7 +400,7 @@ impl Binder<'_> {
 }
 
 /// The type of a window function's value. `lag` and `lead` use the common type of their value and
-/// default. If the value is a string or no common type exists, they use the value's type.
+/// default. If the value is a string, or if no common type exists, they use the value's type.
 fn value_type(name: &str, arguments: &[Typed]) -> SqlType {
     let first = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
     match (name, arguments.get(2)) {
@@ -424,7 +424,7 @@ pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Ex
     window.over(&default_frame(true))
 }
 
-/// The row order for a window without ORDER BY. `DataFusion` reads the partitions of a scan in any
+/// The row order for a window without ORDER BY. `DataFusion` reads a scan's partitions in any
 /// order, but ROWS frames and aggregates such as `delta` depend on the row order.
 fn by_time(scope: &Scope<'_>) -> Option<SortExpr> {
     let column = scope.relation?.timestamp_column()?;

@@ -15,7 +15,7 @@ use crate::binder::expressions::frame_aggregate::over_frames;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, error};
 
-/// The frame of a window function, relative to the current row.
+/// A window function's frame, relative to the current row.
 pub(crate) enum Frames {
     /// Consecutive rows.
     One(WindowFrame),
@@ -49,7 +49,7 @@ fn ends_now(end: &WindowFrameBound) -> bool {
     }
 }
 
-/// A window function whose frame is not yet known.
+/// A window function whose frame is still unknown.
 #[derive(Clone)]
 pub(crate) struct OverRows {
     pub(crate) function: WindowFunctionDefinition,
@@ -129,7 +129,7 @@ impl Binder<'_> {
             && order_by.is_empty()
             && !(begins && whole.end_bound == WindowFrameBound::CurrentRow)
         {
-            // Without ORDER BY, all rows of a partition are peers.
+            // Without ORDER BY, all rows in a partition are peers.
             whole = default_frame(false);
         }
         if *exclude_current_row {
@@ -164,7 +164,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The distance of a frame bound: a number of rows, or a time in the timestamp's unit.
+    /// A frame bound's distance: a number of rows, or a time in the timestamp's unit.
     fn distance(
         &mut self,
         id: tidemark_ast::NodeId,
@@ -225,7 +225,7 @@ fn without_current_row(
     }
 }
 
-/// Position of a frame bound relative to the current row.
+/// A frame bound's position relative to the current row.
 #[derive(Clone, Copy, PartialEq)]
 enum FramePosition {
     Before,

@@ -15,8 +15,8 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
-    /// The rows of a table as readers see them: for a materialized view, only the rows that have
-    /// not expired.
+    /// A table's rows as readers see them: for a materialized view, only the rows that have not
+    /// expired.
     pub(crate) fn table_rows(
         &mut self,
         table: &Arc<TableSnapshot>,

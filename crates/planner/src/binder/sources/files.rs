@@ -32,7 +32,7 @@ const CSV_OPTIONS: [(&str, &str); 10] = [
 /// Options that JSON files also support.
 const JSON_OPTIONS: [&str; 4] = ["encoding", "schema", "ignore_errors", "sample_size"];
 
-/// Options of a call, by canonical name.
+/// A call's options, by canonical name.
 type Options = BTreeMap<&'static str, String>;
 
 impl Binder<'_> {

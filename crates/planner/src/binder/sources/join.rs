@@ -26,7 +26,7 @@ use crate::binder::{Binder, Typed, error};
 /// Maximum number of tables in a chain of joins: planning time is quadratic in their number.
 const MAX_JOINED_TABLES: usize = 100;
 
-/// The components of a join condition.
+/// A join condition's components.
 #[derive(Default)]
 pub(crate) struct Condition {
     /// Pairs of left and right expressions that must be equal.
@@ -42,7 +42,7 @@ pub(crate) struct Condition {
 /// A column that USING merges from both sides.
 struct Using {
     name: String,
-    /// The values from the left and the right side, cast to one type.
+    /// The left-side and right-side values, cast to one type.
     values: (Expr, Expr),
     sql_type: SqlType,
 }
@@ -59,7 +59,7 @@ impl Condition {
     }
 }
 
-/// The sides of a join that an expression reads.
+/// The join sides that an expression reads.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Side {
     Left,
@@ -86,7 +86,7 @@ impl Binder<'_> {
         }
         let is_lateral = matches!(self.node(right_id)?, Node::Derived { lateral: true, .. });
         let (right, captured) = match self.node(right_id)? {
-            // A function may read columns of the sources on its left.
+            // A function may read columns from the sources on its left.
             Node::TableFunction { .. } | Node::Derived { lateral: true, .. } => {
                 self.beside_rows(left.clone(), |binder| binder.source(right_id))?
             }
@@ -184,7 +184,7 @@ impl Binder<'_> {
         relational(left, right, condition, kind, self.condition_span(on.as_ref(), *keyword_span))
     }
 
-    /// Number of consecutive joins up to this one.
+    /// Number of consecutive joins up to and including this one.
     fn joined_tables(&self, id: NodeId) -> usize {
         let left = |id: &NodeId| match self.tree.get(*id) {
             Some(Node::Join { left, .. }) => Some(*left),
@@ -251,7 +251,7 @@ impl Binder<'_> {
         Ok((left, right))
     }
 
-    /// The merged column of USING.
+    /// The merged USING column.
     fn using(&mut self, name: &Name, left: Typed, right: Typed) -> EngineResult<Using> {
         let at = name.span;
         let sql_type =
@@ -400,7 +400,7 @@ fn dropped_common_column<'r>(left: &'r Relation, right: &'r Relation) -> Option<
     of_left.or_else(|| right.dropped.iter().find(|dropped| had(left, &dropped.name)))
 }
 
-/// Columns of a join, in the format of [`Relation`].
+/// A join's columns, in the format of [`Relation`].
 struct Merged {
     merged: Vec<Vec<usize>>,
     listed: Option<Vec<usize>>,
@@ -457,12 +457,12 @@ fn merged_by(
     Some(Merged { merged, listed: Some(first_listed) })
 }
 
-/// The columns in USING. For NATURAL JOIN, whose list is empty, all common column names.
+/// The USING columns. For NATURAL JOIN, whose list is empty, all common column names.
 fn using_names<'n>(columns: &'n [Name], left: &Relation, right: &Relation) -> Cow<'n, [Name]> {
     if columns.is_empty() { Cow::Owned(common_names(left, right)) } else { Cow::Borrowed(columns) }
 }
 
-/// Column names common to both sides, in the order of the left side.
+/// Column names common to both sides, in left-side order.
 fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
     let named = |column: &ScopeColumn| Name {
         text: column.name.clone(),
@@ -473,7 +473,7 @@ fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
     left.columns.iter().map(named).filter(shared).collect()
 }
 
-/// The columns of both sides; the left side's columns come first.
+/// Both sides' columns; the left side's columns come first.
 pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();
     let dropped = left.dropped.iter().chain(&right.dropped).cloned().collect();
@@ -551,8 +551,7 @@ pub(crate) fn relational(
     Ok(joined)
 }
 
-/// Adds the merged columns of USING after all others, for joins in which either side may have no
-/// row.
+/// Adds the merged USING columns after all others, for joins in which either side may have no row.
 fn with_either_side(
     plan: LogicalPlan,
     joined: &mut Relation,
@@ -645,7 +644,7 @@ fn column_before(
         Side::Right | Side::Neither => right,
         Side::Both => return Ok(None),
     };
-    // Keep all columns of the plan, including previously computed ones.
+    // Keep all of the plan's columns, including previously computed ones.
     let mut exprs: Vec<Expr> =
         relation.plan.schema().columns().into_iter().map(Expr::Column).collect();
     exprs.push(expr.clone().alias(name));

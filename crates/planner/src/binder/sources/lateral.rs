@@ -1,5 +1,5 @@
-//! LATERAL: a sub-query that is evaluated for each row of the left side. If it selects the last row
-//! at or before each left row's timestamp, it becomes an ASOF JOIN.
+//! LATERAL: a sub-query that is evaluated for each left row. If it selects the last row at or
+//! before each left row's timestamp, it becomes an ASOF JOIN.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::binder::state::scope::{Relation, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// Binds a join with a query or function that may read columns of the sources on its left.
+    /// Binds a join with a query or function that may read columns from the sources on its left.
     pub(crate) fn lateral_join(
         &mut self,
         id: NodeId,
@@ -312,7 +312,7 @@ fn comparison(term: &Expr) -> &Expr {
     }
 }
 
-/// Whether the tests check both operands of the comparison with IS NULL.
+/// Whether the tests check both comparison operands with IS NULL.
 fn is_null_test(tests: &BinaryExpr, comparison: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, right, .. }) = comparison else { return false };
     let asks = |test: &Expr, side: &Expr| matches!(test, Expr::IsNull(of) if **of == *side);

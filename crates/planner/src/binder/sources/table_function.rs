@@ -358,7 +358,7 @@ impl Binder<'_> {
         mapped(numbers, lit(low) + lit(step) * number, SqlType::Double)
     }
 
-    /// A series of timestamps whose step is a number of timestamp units or a period such as `1d` or
+    /// A timestamp series whose step is a number of timestamp units or a period such as `1d` or
     /// `-1M`.
     fn time_series(
         &mut self,
@@ -430,7 +430,7 @@ impl Binder<'_> {
     }
 }
 
-/// The constant bounds, in the order that matches the sign of the step.
+/// The constant bounds, in the order that matches the step's sign.
 fn in_direction<T: PartialOrd>(low: T, high: T, is_descending: bool) -> (T, T) {
     if (low > high) == is_descending { (low, high) } else { (high, low) }
 }

@@ -15,7 +15,7 @@ use crate::binder::state::scope::{Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error, names};
 
 /// The unit in which two timestamps are compared: the finer of their units. In the coarser unit, a
-/// row could match a row that is later by less than one unit.
+/// row could match another row that is later by less than one unit.
 pub(crate) fn finer(left: &ScopeColumn, right: &ScopeColumn) -> SqlType {
     if right.sql_type == SqlType::TimestampNs { right.sql_type } else { left.sql_type }
 }
@@ -133,8 +133,8 @@ impl Binder<'_> {
         Ok(if nanoseconds { total } else { total / 1_000 })
     }
 
-    /// The timestamps of both sides. If a side has no timestamp, the error is deferred until the
-    /// select list is bound, so that an unknown name is reported first.
+    /// Both sides' timestamps. If a side has no timestamp, the error is deferred until the select
+    /// list is bound, so an unknown name is reported first.
     pub(crate) fn times(
         &mut self,
         left: &Relation,
@@ -192,8 +192,8 @@ impl Binder<'_> {
     }
 }
 
-/// The rows of one side in time order, and the side's timestamp in the join's unit, which is the
-/// finer unit of both sides.
+/// One side's rows in time order, and the side's timestamp in the join's unit, which is the finer
+/// of the two sides' units.
 pub(crate) fn in_time_order(
     side: &Relation,
     time: &ScopeColumn,

@@ -1,5 +1,5 @@
 //! UNNEST in FROM: expands arrays and JSON documents into rows and joins these rows with the
-//! sources on the left. `generate_subscripts(array, 1)` returns the subscripts of the elements.
+//! sources on the left. `generate_subscripts(array, 1)` returns the elements' subscripts.
 
 use std::sync::Arc;
 
@@ -192,7 +192,8 @@ impl<'a> Binder<'a> {
     }
 
     /// The elements of an array that a client sent in binary, and the requested element type.
-    /// `None` if direct conversion to this type may differ from conversion through text.
+    /// `None` if converting directly to this type may give a different result from converting
+    /// through text.
     fn sent_items(&mut self, array: NodeId) -> EngineResult<Option<(ParameterItems, SqlType)>> {
         let (index, required) = match self.node(array)? {
             Node::Cast { operand, type_name, .. } if type_name.dimensions == 1 => {
@@ -216,8 +217,8 @@ impl<'a> Binder<'a> {
         Ok(is_as_its_text(items.sql_type(), required).then_some((items, required)))
     }
 
-    /// The element type of an array in text form. A cast (`'{a,b}'::text[]`) or the parameter's
-    /// declaration specifies it; in an array that a function created, the elements are strings.
+    /// The element type of an array in text form. It is specified by a cast (`'{a,b}'::text[]`) or
+    /// by the parameter's declaration. In an array created by a function, the elements are strings.
     fn text_items(&self, array: NodeId, value: &Typed) -> EngineResult<Option<SqlType>> {
         if !value.sql_type.is_text() {
             return Ok(None);
@@ -297,7 +298,8 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Whether direct conversion to another type returns the same value as conversion through text.
+/// Whether converting directly to a different type returns the same value as converting through
+/// text.
 fn is_as_its_text(sent: SqlType, required: SqlType) -> bool {
     match sent {
         SqlType::Boolean | SqlType::Double | SqlType::Timestamp | SqlType::Varchar => {

@@ -14,7 +14,7 @@ pub(crate) struct Accesses {
 }
 
 impl Accesses {
-    /// Adds an access; columns of the same table and permission are merged.
+    /// Adds an access; columns with the same table and permission are merged.
     pub(crate) fn note(&self, access: Access) {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |known: &&mut Access| {

@@ -39,7 +39,7 @@ pub(crate) trait Queries {
     fn common_table(&self, binder: &mut Binder<'_>, name: &Name) -> Option<EngineResult<Relation>>;
 }
 
-/// The blocks that need the designated timestamp of a SELECT block.
+/// The blocks that need a SELECT block's designated timestamp.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BlockTime {
     /// Whether the block itself needs it: its sources then keep their designated timestamps,
@@ -71,13 +71,13 @@ pub(crate) struct Binder<'a> {
     pub(crate) common_tables: Vec<CommonTable>,
     /// Values of `@name` in each DECLARE scope, innermost last.
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
-    /// Named windows of the enclosing SELECT blocks.
+    /// Named windows in the enclosing SELECT blocks.
     pub(crate) named_windows: NamedWindows,
     /// Outer rows of the sub-queries being bound, innermost last.
     pub(crate) outer: Vec<OuterRows>,
     /// Names of order-sensitive aggregates found so far.
     pub(crate) ordered_aggregates: HashSet<String>,
-    /// Seed of the random functions, if `long_sequence` sets one.
+    /// The random functions' seed, if `long_sequence` sets one.
     pub(crate) seed: Option<u64>,
     /// Whether the statement is explained instead of run.
     pub(crate) explaining: bool,
@@ -102,7 +102,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) time_is_read: bool,
     /// Values that the current select list expands into rows; `None` outside a select list.
     pub(crate) list_rows: Option<ListRows>,
-    /// Id of the first node after the last DEFAULT expression that was stored.
+    /// ID of the first node after the last DEFAULT expression that was stored.
     pub(crate) after_default: NodeId,
     /// Number of relations that have a name in the plan; each name is unique.
     relations: usize,
@@ -183,7 +183,7 @@ impl<'a> Binder<'a> {
         self.tree.get(id).ok_or_else(|| EngineError::internal(format!("no node {id} in the tree")))
     }
 
-    /// Binds another tree as part of this statement.
+    /// Binds a different tree as part of this statement.
     pub(crate) fn within<T>(
         &mut self,
         tree: &Tree,
@@ -232,7 +232,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The value of a variable; `None` if it is not declared. If the value is just another
+    /// A variable's value; `None` if the variable is not declared. If the value is itself just a
     /// variable, that variable is resolved too.
     pub(crate) fn variable_value(&self, name: &Name) -> Option<VariableValue> {
         self.variable_value_in(name, self.variables.len())

@@ -37,7 +37,7 @@ impl CommonTable {
     }
 }
 
-/// The rows of a recursive query's previous step, while its right side is bound.
+/// The rows from a recursive query's previous step, while its right side is bound.
 #[derive(Debug, Clone)]
 pub(crate) struct LastRows {
     pub(crate) rows: Relation,

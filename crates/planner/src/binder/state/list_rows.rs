@@ -12,7 +12,7 @@ use crate::binder::error;
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 
-/// The values that one SELECT block's select list expands.
+/// The values that a SELECT block's select list expands.
 #[derive(Debug, Default)]
 pub(crate) struct ListRows {
     /// Name prefix of the element columns; their index follows it.
@@ -71,7 +71,7 @@ impl ListRows {
         Ok(self)
     }
 
-    /// The rows of `source`, each repeated once per element of its longest array.
+    /// The rows of `source`, each repeated once per element in its longest array.
     pub(crate) fn over(self, source: Relation) -> EngineResult<Relation> {
         if self.arguments.is_empty() {
             return Ok(source);
@@ -80,7 +80,7 @@ impl ListRows {
         Ok(Relation { order: source.order.shuffled(), ..source.with_plan(plan) })
     }
 
-    /// The rows of a plan, each repeated once per element of its longest array.
+    /// A plan's rows, each repeated once per element in its longest array.
     pub(crate) fn over_plan(self, plan: LogicalPlan) -> EngineResult<LogicalPlan> {
         if self.arguments.is_empty() {
             return Ok(plan);

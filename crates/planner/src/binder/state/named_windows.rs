@@ -10,7 +10,7 @@ use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::error;
 
-/// A window whose reference is resolved. Windows that refer to each other share their lists.
+/// A window whose reference has been resolved. Windows that refer to each other share their lists.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
     pub(crate) partition_by: Arc<[NodeId]>,
@@ -46,7 +46,7 @@ impl NamedWindows {
         self.blocks.pop();
     }
 
-    /// The window of an OVER clause.
+    /// An OVER clause's window.
     pub(crate) fn over(&self, spec: &WindowSpec) -> EngineResult<Window> {
         if let Some(anchor) = &spec.anchor {
             let message = "ANCHOR is only allowed in a named WINDOW";
@@ -55,7 +55,7 @@ impl NamedWindows {
         self.resolve(spec, None)
     }
 
-    /// Combines a window with the clauses of the window that it refers to. For a named window,
+    /// Combines a window with the clauses of the window that it references. For a named window,
     /// `declared` contains its name and the windows declared in the same block.
     fn resolve(
         &self,
@@ -104,7 +104,7 @@ impl NamedWindows {
     }
 }
 
-/// The items of a clause; if the clause is absent, the items from the referenced window.
+/// A clause's items; if the clause is absent, the items from the referenced window.
 fn list<T: Clone>(own: &[T], base: Option<&Arc<[T]>>) -> Arc<[T]> {
     base.filter(|_| own.is_empty()).map_or_else(|| own.into(), Arc::clone)
 }

@@ -11,7 +11,7 @@ use crate::binder::error;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::state::typed::Typed;
 
-/// The outer rows of a sub-query being bound, and the expressions it reads from them.
+/// The outer rows of a sub-query being bound, and the expressions that it reads from them.
 #[derive(Debug, Clone)]
 pub(crate) struct OuterRows {
     pub(crate) rows: Relation,

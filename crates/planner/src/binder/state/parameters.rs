@@ -86,7 +86,7 @@ impl Parameters {
         })
     }
 
-    /// The parameters' types; unknown ones are VARCHAR.
+    /// The parameters' types; unknown types become VARCHAR.
     pub(crate) fn types(&self) -> Vec<ParameterType> {
         let of = |(known, index): (&Option<SqlType>, u32)| {
             let array = self.arrays.iter().find(|(own, _)| *own == index);

@@ -159,13 +159,13 @@ impl Relation {
         }
     }
 
-    /// The `PostgreSQL` catalog type of a column. Plan nodes pass it on unchanged.
+    /// A column's `PostgreSQL` catalog type. Plan nodes pass it on unchanged.
     pub(crate) fn catalog_type(&self, column: &Column) -> Option<CatalogType> {
         let field = self.plan.schema().field_from_column(column).ok()?;
         CatalogType::of_name(field.metadata().get(CatalogType::METADATA)?)
     }
 
-    /// Copies the designated timestamp of `left`, whose columns come first in this relation.
+    /// Copies the designated timestamp from `left`, whose columns come first in this relation.
     pub(crate) fn copy_timestamp(&mut self, left: &Self, order: TimeOrder) {
         self.timestamp = left.timestamp;
         self.unselected_time.clone_from(&left.unselected_time);
@@ -247,7 +247,7 @@ impl Relation {
     }
 }
 
-/// An output column of a projection.
+/// A projection's output column.
 pub(crate) fn output_column(name: &str, sql_type: SqlType) -> ScopeColumn {
     ScopeColumn {
         qualifier: None,

@@ -39,13 +39,13 @@ impl ScopeColumn {
     }
 }
 
-/// A table scan with at most a filter above it, so that time ranges can still be pushed into it.
+/// A table scan with at most a filter above it, so time ranges can still be pushed into it.
 #[derive(Debug, Clone)]
 pub(crate) struct BaseScan {
     pub(crate) table: Arc<TableSnapshot>,
     /// Qualifier of the scan's columns in the plan.
     pub(crate) reference: String,
-    /// Whether the scan also returns row ids.
+    /// Whether the scan also returns row IDs.
     pub(crate) row_ids: bool,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Relation {
     pub(crate) columns: Vec<ScopeColumn>,
     /// Index of the designated timestamp.
     pub(crate) timestamp: Option<usize>,
-    /// The designated timestamp of a sub-query whose list omits it. It cannot be referenced by
+    /// A sub-query's designated timestamp if its select list omits it. It cannot be referenced by
     /// name, but time-based clauses use it.
     pub(crate) unselected_time: Option<ScopeColumn>,
     /// The row order by the designated timestamp or by `unselected_time`.
@@ -120,7 +120,7 @@ impl Relation {
         self.timestamp_column().filter(|_| self.order == TimeOrder::Ascending)
     }
 
-    /// SQL types of the relation's columns.
+    /// The relation's SQL column types.
     pub(crate) fn types(&self) -> Vec<SqlType> {
         self.columns.iter().map(|column| column.sql_type).collect()
     }
@@ -164,7 +164,7 @@ impl Relation {
         Ok(index)
     }
 
-    /// Records that all columns are read, as by `*` or by a source in place of a query.
+    /// Records that all columns are read, as by `*` or by a source used in place of a query.
     pub(crate) fn read_all(&self, at: Span) -> EngineResult<()> {
         if let Some(dropped) = self.dropped.first() {
             return Err(dropped.error(at));
@@ -173,8 +173,8 @@ impl Relation {
         Ok(())
     }
 
-    /// The column of a series, found by its alias: in `PostgreSQL` the alias names both the table
-    /// and the column.
+    /// A series's column, found by its alias: in `PostgreSQL` the alias names both the table and
+    /// the column.
     fn series_named(&self, path: &[Name]) -> Option<usize> {
         let [name] = path else { return None };
         let own = |(_, column): &(usize, &ScopeColumn)| has_qualifier(column, &name.text);
@@ -217,7 +217,7 @@ impl DroppedColumn {
     }
 }
 
-/// The name of a select item, visible to later items.
+/// A select item's name, visible to later items.
 #[derive(Debug, Clone)]
 pub(crate) struct Alias {
     pub(crate) name: String,

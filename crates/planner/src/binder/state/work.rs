@@ -24,7 +24,7 @@ pub(crate) struct Work {
     steps: usize,
     /// Number of expression nodes created.
     nodes: usize,
-    /// Nesting depth of the current expression.
+    /// The current expression's nesting depth.
     nesting: usize,
     /// Number of tables, views and sub-queries.
     pub(crate) sources: usize,
@@ -44,7 +44,7 @@ impl Work {
         Ok(())
     }
 
-    /// Counts sources; `at` is the position of the reference.
+    /// Counts sources; `at` is the reference's position.
     pub(crate) fn count_sources(&mut self, more: usize, at: Span) -> EngineResult<()> {
         self.sources += more;
         if self.sources > MAX_SOURCES {
@@ -77,7 +77,7 @@ impl Work {
         self.nesting -= 1;
     }
 
-    /// Counts the nodes of a bound expression.
+    /// Counts a bound expression's nodes.
     pub(crate) fn count_nodes(&mut self, expr: &Expr, at: Span) -> EngineResult<()> {
         let located = |failure: EngineError| failure.at_if_missing(error::span(at));
         let nodes = PlanSize::of_expr(expr).map_err(located)?.nodes;

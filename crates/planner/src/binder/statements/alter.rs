@@ -31,7 +31,7 @@ pub(crate) fn first_permission(actions: &[AlterAction]) -> Permission {
 }
 
 impl Binder<'_> {
-    /// Binds the actions of one ALTER TABLE.
+    /// Binds the actions of a single ALTER TABLE.
     pub(crate) fn alter_table(
         &mut self,
         table: &Name,
@@ -185,7 +185,7 @@ impl Binder<'_> {
         Ok(is_kept)
     }
 
-    /// Applies SET and DROP of NOT NULL and DEFAULT.
+    /// Applies SET and DROP for NOT NULL and DEFAULT.
     fn alter_rule(
         &mut self,
         snapshot: &Arc<TableSnapshot>,

@@ -19,7 +19,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, error};
 
-/// Alias of the row to be inserted.
+/// Alias for the row to be inserted.
 const EXCLUDED: &str = "excluded";
 
 impl Binder<'_> {
@@ -39,7 +39,7 @@ impl Binder<'_> {
             return Err(error::not_supported(what, self.tree.span(*filter)));
         }
         let Some(keys) = conflict_keys(&schema, conflict)? else { return Ok(source) };
-        // ON CONFLICT reads existing rows, including those of the same transaction block.
+        // ON CONFLICT reads existing rows, including those written in the same transaction block.
         self.note_read(&schema.name, Vec::new());
         let rows = match source {
             InsertSource::Template(mut template) => {

@@ -125,8 +125,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The target of a foreign key; `None` if the referenced table does not exist or is not
-    /// visible.
+    /// A foreign key's target; `None` if the referenced table does not exist or is not visible.
     fn reference(
         &self,
         schema: &TableSchema,
@@ -174,7 +173,7 @@ impl Binder<'_> {
     ) -> EngineResult<Option<String>> {
         let mut used: HashSet<String> =
             schema.constraints.iter().map(|one| identifier::fold(&one.name)).collect();
-        // Indexes share a namespace with tables; the name of a foreign key is local to its table.
+        // Indexes share a namespace with tables; a foreign key's name is local to its table.
         if !matches!(kind, ConstraintKind::ForeignKey | ConstraintKind::Check) {
             let tables = self.sorted_tables();
             let others = tables.iter().filter(|table| table.schema().id != schema.id);

@@ -185,7 +185,7 @@ impl Binder<'_> {
 }
 
 /// If the definition names no timestamp but the key contains exactly one timestamp column, makes
-/// the table a time series. This lets ORMs create tables whose rows are replaced by key.
+/// the table a time series. This lets ORMs create tables in which rows are replaced by key.
 fn timed_by_key(schema: &mut TableSchema, node: &CreateTableNode, keys: &[Name]) {
     let is_plain = node.timestamp.is_none() && node.partition_by.is_none() && node.query.is_none();
     if !is_plain || node.wal.is_some() {
@@ -266,7 +266,7 @@ pub(crate) fn check_column_name(name: &Name) -> EngineResult<()> {
     ))
 }
 
-/// The type of a column definition.
+/// A column definition's type.
 pub(crate) fn column_type(type_name: &TypeName) -> EngineResult<SqlType> {
     let found = SqlType::parse(&type_name.name, &type_name.arguments, type_name.dimensions);
     if let Some(sql_type) = found.filter(|sql_type| sql_type.is_storable()) {

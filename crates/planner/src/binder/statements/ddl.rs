@@ -16,7 +16,7 @@ use crate::binder::statements::create_table::{check_table_name, reserved};
 use crate::binder::{Binder, error};
 use crate::{Access, BoundSchemaChange, BoundStatement};
 
-/// Returns the command tag of a statement with these actions.
+/// Returns the command tag for a statement with these actions.
 fn command_of(actions: &[AlterAction]) -> &'static str {
     match actions {
         [AlterAction::AddConstraint { constraint }] if is_index(constraint) => "CREATE INDEX",

@@ -38,7 +38,7 @@ impl Defaults {
         expr.map(|expr| constant::evaluate_rows(expr, rows).map_err(runtime_value)).transpose()
     }
 
-    /// Fills in the defaults of a batch that has the table's columns.
+    /// Fills in the defaults in a batch that has the table's columns.
     pub fn fill(&self, batch: &RecordBatch) -> EngineResult<RecordBatch> {
         let mut columns = batch.columns().to_vec();
         for (index, _) in &self.columns {
@@ -52,7 +52,7 @@ impl Defaults {
 }
 
 impl Binder<'_> {
-    /// The defaults of the columns that are not in `given`.
+    /// Defaults for the columns that are not in `given`.
     pub(crate) fn defaults(
         &mut self,
         schema: &TableSchema,
@@ -99,8 +99,8 @@ impl Binder<'_> {
         text: Option<String>,
     ) -> EngineResult<()> {
         check_stop()?;
-        // Defaults are bound in the order of the SQL text, so a default's nodes follow the nodes of
-        // the preceding default.
+        // Defaults are bound in SQL text order, so a default's nodes follow the preceding default's
+        // nodes.
         let first = std::mem::replace(&mut self.after_default, id + 1);
         let subtree = self.subtree_from(if first > id { self.tree.first } else { first }, id);
         // A sequence can generate values only after the table exists.
@@ -144,7 +144,7 @@ impl Binder<'_> {
     }
 }
 
-/// Rejects a statement that omits a required column. `name` is the position of the table name, and
+/// Rejects a statement that omits a required column. `name` is the table name's position, and
 /// `rows` is the position to report for a missing timestamp.
 pub(crate) fn check_required(
     schema: &TableSchema,

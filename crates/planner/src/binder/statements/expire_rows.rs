@@ -23,8 +23,8 @@ use crate::binder::clauses::query::Clauses;
 use crate::binder::statements::incremental::policy::interval_of;
 use crate::binder::{Binder, error};
 
-/// Functions of the current time, and functions that are monotonic in time if their other arguments
-/// are constant.
+/// Functions that return the current time, and functions that are monotonic in time if their other
+/// arguments are constant.
 const GOING_ON: [&str; 9] = [
     "now",
     "systimestamp",
@@ -42,7 +42,7 @@ const USUAL_CLEANUP: Every = Every { count: 1, unit: 'h' };
 
 impl Binder<'_> {
     /// Builds the expiry policy from a clause. `rows` is the view's table, or the query that will
-    /// fill it. It has the view's columns, qualified with the view's name. The nodes of the query
+    /// fill it. It has the view's columns, qualified with the view's name. The query's nodes
     /// precede `first`.
     pub(crate) fn expire_policy(
         &mut self,
@@ -205,8 +205,8 @@ enum Compares {
     Rows,
 }
 
-/// The earliest timestamp that a time-based policy shows, in the unit of the view's timestamp;
-/// older rows can be removed. `None` if no policy exists or hidden rows may become visible again.
+/// The earliest timestamp that a time-based policy shows, in the view's timestamp unit; older rows
+/// can be removed. `None` if no policy exists or hidden rows may become visible again.
 pub(crate) fn shown_since(
     view: &IncrementalView,
     snapshot: &Arc<Snapshot>,

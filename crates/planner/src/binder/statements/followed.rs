@@ -1,4 +1,4 @@
-//! Queries that a table's change feed supports. The rows of such a query are rows of one table, and
+//! Queries that a table's change feed supports. Such a query returns rows from one table, and
 //! whether a row is included does not depend on other rows.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn refused(why: &str) -> EngineError {
         .with_hint("use SELECT columns FROM table WHERE condition")
 }
 
-/// The table whose rows a query returns.
+/// The table from which a query returns rows.
 pub(crate) fn table_of(plan: &LogicalPlan) -> EngineResult<TableId> {
     let mut node = plan;
     loop {

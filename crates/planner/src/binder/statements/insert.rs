@@ -249,7 +249,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Inserts the rows of a query.
+    /// Inserts a query's rows.
     fn insert_rows(
         &mut self,
         schema: &Arc<TableSchema>,
@@ -323,7 +323,7 @@ fn push_plain<'t>(rows: &mut ValueRows<'t>, plain: &'t PlainRows) -> EngineResul
     Ok(())
 }
 
-/// Converts the rows of an INSERT to the representation of VALUES in a query.
+/// Converts an INSERT's rows to the representation used for VALUES in a query.
 fn as_block(node: &InsertNode) -> EngineResult<ValuesBlock> {
     let rest = node.values.clone().unwrap_or_default();
     if rest.kinds.contains('v') {

@@ -32,7 +32,7 @@ pub(crate) enum Cell<'t> {
     Text(Cow<'t, str>),
     /// A value in the column's type.
     Value(Box<ScalarValue>),
-    /// The value of a parameter that was sent in binary.
+    /// A parameter value that was sent in binary.
     Bound(ParameterValue<'t>),
     /// `$n`, numbered from 1.
     Parameter(u32),
@@ -65,7 +65,7 @@ impl Cell<'_> {
 pub(crate) struct ValueRows<'t> {
     schema: Arc<TableSchema>,
     targets: Vec<usize>,
-    /// Defaults of all other columns.
+    /// Defaults for all other columns.
     defaults: Defaults,
     cells: Vec<Cell<'t>>,
     starts: Vec<u32>,
@@ -81,7 +81,7 @@ impl<'t> ValueRows<'t> {
         self.targets.len()
     }
 
-    /// Name and type of the column for the nth cell of a row.
+    /// Name and type of the column that the nth cell of a row belongs to.
     pub(crate) fn target(&self, position: usize) -> (String, SqlType) {
         let column = &self.schema.columns[self.targets[position]];
         (column.name.clone(), column.sql_type)
@@ -94,7 +94,7 @@ impl<'t> ValueRows<'t> {
         ValueRows { schema, targets, defaults, cells, starts }
     }
 
-    /// The schema of the batches.
+    /// The batches' schema.
     pub(crate) fn arrow_schema(&self) -> SchemaRef {
         arrow_schema_of(&self.schema)
     }
@@ -288,7 +288,7 @@ fn null_value(column: &ColumnSchema) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, message)
 }
 
-/// The VALUES rows of a prepared INSERT, with parameters.
+/// A prepared INSERT's VALUES rows, with parameters.
 #[derive(Debug, Clone)]
 pub struct InsertTemplate {
     pub(crate) rows: ValueRows<'static>,
@@ -311,7 +311,7 @@ impl InsertTemplate {
         self.rows.given_batch(given)
     }
 
-    /// Name and type of the column for each parameter, in parameter order.
+    /// Name and type of each parameter's column, in parameter order.
     #[must_use]
     pub fn targets(&self) -> Vec<(String, SqlType)> {
         (0..self.rows.width()).map(|position| self.rows.target(position)).collect()
@@ -351,7 +351,7 @@ fn check_not_before_epoch(array: &ArrayRef) -> EngineResult<()> {
     Ok(())
 }
 
-/// The Arrow schema of a table's batches.
+/// The Arrow schema for a table's batches.
 pub(crate) fn arrow_schema_of(schema: &TableSchema) -> SchemaRef {
     let fields: Vec<Field> = schema
         .columns
@@ -402,7 +402,7 @@ fn kind_of(cell: &Cell<'_>) -> u8 {
     }
 }
 
-/// The cells of one kind in one column, which are converted to the column's type together.
+/// The cells of one kind in a column, which are converted to the column's type together.
 struct Conversion<'a> {
     rows: &'a ValueRows<'a>,
     position: usize,

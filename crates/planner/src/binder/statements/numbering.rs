@@ -1,6 +1,6 @@
 //! Sequence columns: SERIAL, IDENTITY. Values increase from the start value, or from the column's
-//! maximum at the time of the first request. Values of rows that were never committed are not
-//! reused while the database is open.
+//! maximum at the first request. Values for rows that were never committed are not reused while the
+//! database is open.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::binder::state::relation;
 use crate::binder::{Binder, Typed};
 
 impl Binder<'_> {
-    /// Generates the next sequence values of a column; `None` if the database generates no sequence
+    /// Generates a column's next sequence values; `None` if the database generates no sequence
     /// values.
     pub(crate) fn next_number(
         &mut self,
@@ -79,7 +79,7 @@ struct NextNumber {
     last: Arc<AtomicI64>,
     sequence: String,
     generated: SequenceValues,
-    /// Maximum value of the column's type.
+    /// The column type's maximum value.
     max: i64,
     step: i64,
     signature: Signature,

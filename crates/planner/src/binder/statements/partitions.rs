@@ -157,7 +157,7 @@ fn partition_floor(schema: &TableSchema, name: &Name) -> EngineResult<i64> {
     Ok(if nanos == Some(SqlType::TimestampNs) { micros.saturating_mul(1_000) } else { micros })
 }
 
-/// Start timestamps of a table's partitions.
+/// A table's partition start timestamps.
 struct Known {
     attached: BTreeSet<i64>,
     detached: BTreeSet<i64>,

@@ -25,7 +25,7 @@ use crate::binder::{Binder, error};
 pub struct Returning {
     schema: DFSchemaRef,
     exprs: Vec<Expr>,
-    /// Names and SQL types of the output.
+    /// Names and SQL types of the output columns.
     pub columns: Vec<Field>,
 }
 

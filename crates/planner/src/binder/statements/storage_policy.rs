@@ -7,7 +7,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
 use crate::binder::error;
 use crate::binder::statements::ttl::parse_ttl;
 
-/// Hours per month for comparing an age in months with an age in hours: the length of the shortest
+/// Hours per month when comparing an age in months with an age in hours: the length of the shortest
 /// month.
 const HOURS_PER_MONTH: i64 = 28 * 24;
 

@@ -1,5 +1,5 @@
-//! UPDATE, DELETE, and type conversion of a column. The plan returns the ID of each changed or
-//! deleted row, then the row's new values.
+//! UPDATE, DELETE, and column type conversion. The plan returns the ID of each changed or deleted
+//! row, then the row's new values.
 
 use std::sync::Arc;
 
@@ -226,7 +226,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A plan that returns a column converted to another type. Values that cannot be converted
+    /// A plan that returns a column converted to a different type. Values that cannot be converted
     /// become null.
     pub(crate) fn converted_column(
         &mut self,
@@ -257,7 +257,7 @@ impl Binder<'_> {
     }
 }
 
-/// The row id of each row of the target.
+/// The ID of each target row.
 fn row_id(reference: String) -> Expr {
     Expr::Column(Column::new(Some(reference), ROW_ID)).alias(ROW_ID)
 }

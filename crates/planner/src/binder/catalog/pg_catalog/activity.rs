@@ -1,6 +1,6 @@
 //! `pg_stat_activity`: the running queries, which clients can cancel.
 //!
-//! A row is a query, not a session: its `pid` is the query id, as in `query_activity()`.
+//! A row is a query, not a session: its `pid` is the query ID, as in `query_activity()`.
 
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;

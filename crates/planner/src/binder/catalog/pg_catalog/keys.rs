@@ -17,7 +17,7 @@ use crate::binder::names::quoted;
 /// Operator class reported for every indexed column.
 pub(super) const OPERATOR_CLASS_OID: i32 = 1_978;
 
-/// The keys and indexes of a table: the declared ones, and DEDUP UPSERT KEYS unless an equal key is
+/// A table's keys and indexes: the declared ones, and DEDUP UPSERT KEYS unless an equal key is
 /// declared. `seen` lists the columns that the user may read; keys with any other column are
 /// omitted.
 pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec<Constraint> {
@@ -47,7 +47,7 @@ pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec
             references: None,
         });
     }
-    // CHECK conditions and indexes on expressions have no columns that could be listed.
+    // CHECK conditions and indexes on expressions have no columns to list.
     constraints.retain(|one| !one.columns.is_empty() && one.columns.iter().all(sees));
     constraints
 }
@@ -130,7 +130,7 @@ impl<'a> Key<'a> {
         self.index_oid() | 1
     }
 
-    /// Column numbers of a table, from 1.
+    /// A table's column numbers, from 1.
     fn column_numbers(table: &Object, columns: &[String]) -> Vec<i32> {
         let index = |name: &String| table.position(name).map_or(0, |index| index as i32 + 1);
         columns.iter().map(index).collect()

@@ -1,8 +1,8 @@
-//! The catalog tables and their columns: the tables of `PostgreSQL` 15 and a few more.
+//! The catalog tables and their columns: the tables of `PostgreSQL` 15 and some additional ones.
 //!
 //! A line in `pg_catalog.txt` or `information_schema.txt` defines a table: its OID, its name and
 //! its columns with their `PostgreSQL` types. `cell.rs` maps these to storage types. Tables that
-//! are always empty describe features that this database does not have: triggers, comments, rules.
+//! are always empty describe features that this database lacks: triggers, comments, rules.
 
 use std::sync::LazyLock;
 

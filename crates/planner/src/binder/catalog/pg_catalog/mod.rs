@@ -71,7 +71,7 @@ pub(crate) fn is_catalog(relation: &Relation) -> bool {
 }
 
 impl Binder<'_> {
-    /// The rows of a catalog table; `None` if no catalog table has this name.
+    /// A catalog table's rows; `None` if no catalog table has this name.
     pub(crate) fn pg_catalog(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         let Some((layout, is_pg)) = find(name) else { return Ok(None) };
         if layout.name == "pg_stat_activity" {
@@ -306,7 +306,7 @@ fn find(name: &str) -> Option<(&'static Layout, bool)> {
     PG_CATALOG.iter().find(|one| one.name == plain).map(|one| (one, true))
 }
 
-/// Whether the catalog has a table of this name.
+/// Whether the catalog has a table with this name.
 pub(crate) fn has_table(name: &str) -> bool {
     find(name).is_some()
 }
@@ -430,7 +430,7 @@ fn attributes(object: &Object) -> Vec<Row> {
     columns.map(of_column).collect()
 }
 
-/// The columns of a catalog table.
+/// A catalog table's columns.
 fn system_attributes(layout: &Layout) -> Vec<Row> {
     let of_column = |(index, (name, of)): (usize, (&'static str, &str))| {
         let of = types::by_name(of).unwrap_or(&TYPES[0]);
@@ -467,7 +467,8 @@ fn type_row(of: &PgType) -> Row {
     )
 }
 
-/// Names of the functions for a type's text input and output, then for its binary input and output.
+/// Names of the functions for a type's text input and output, followed by those for its binary
+/// input and output.
 fn functions_of(of: &PgType) -> [String; 4] {
     let text = |suffix: &str| format!("{}{suffix}", of.io);
     [text("in"), text("out"), receive(of, "recv"), receive(of, "send")]
@@ -544,7 +545,7 @@ fn functions() -> Vec<Row> {
     docs.iter().enumerate().map(row).chain(of_types).collect()
 }
 
-/// Rows of tables whose content is constant.
+/// Rows of tables with constant content.
 fn fixed(table: &str) -> Vec<Row> {
     match table {
         "pg_database" => vec![row!(

@@ -35,12 +35,12 @@ pub(crate) const CLASS_OID: i32 = 1_259;
 /// First OID of user objects.
 pub(crate) const OBJECTS_OID: i32 = 16_384;
 
-/// The OID of a table.
+/// A table's OID.
 pub(crate) fn table_oid(schema: &TableSchema) -> i32 {
     OBJECTS_OID + schema.id as i32
 }
 
-/// The OID of a view, derived from its name because views have no id here.
+/// A view's OID, derived from its name because views have no ID here.
 pub(crate) fn view_oid(view: &View) -> i32 {
     (1 << 30) | (hash_of(&identifier::fold(&view.name)) >> 3) as i32
 }
@@ -51,7 +51,7 @@ pub(crate) fn hash_of(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5_u32, step)
 }
 
-/// The OID of an index, derived from its name. It is always even.
+/// An index's OID, derived from its name. It is always even.
 pub(crate) fn index_oid(table: i32, name: &str) -> i32 {
     (1 << 29) | ((hash_of(&format!("{table}.{name}")) >> 4) << 1) as i32
 }

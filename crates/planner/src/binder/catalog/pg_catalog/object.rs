@@ -92,7 +92,7 @@ pub(crate) fn is_numbered(column: &ColumnSchema) -> bool {
     default.is_some_and(|default| Numbering::of_default(&default.text).is_some())
 }
 
-/// The name that `PostgreSQL` would give to the column's sequence.
+/// The name that `PostgreSQL` would give the column's sequence.
 pub(crate) fn sequence_name(table: &str, column: &str) -> String {
     format!("{table}_{column}_seq")
 }

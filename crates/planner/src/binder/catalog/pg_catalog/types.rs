@@ -1,4 +1,4 @@
-//! The `PostgreSQL` types, and the mapping of SQL types to them.
+//! The `PostgreSQL` types, and the mapping from SQL types to them.
 
 use tidemark_storage::ColumnSchema;
 use tidemark_types::SqlType;
@@ -144,7 +144,7 @@ pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
     by_oid(oid).unwrap_or(&TYPES[0])
 }
 
-/// The `PostgreSQL` type of a table column.
+/// A table column's `PostgreSQL` type.
 pub(crate) fn of_column(column: &ColumnSchema) -> &'static PgType {
     let declared = match (column.zoned, column.text) {
         (true, _) => by_oid(1184),
@@ -154,12 +154,12 @@ pub(crate) fn of_column(column: &ColumnSchema) -> &'static PgType {
     declared.unwrap_or_else(|| of(column.sql_type))
 }
 
-/// The type modifier of a column, from its length or precision; -1 if it has none.
+/// A column's type modifier, from its length or precision; -1 if it has none.
 pub(crate) fn column_modifier(column: &ColumnSchema) -> i32 {
     match (column.length, column.precision) {
         (0, Some(digits)) => digits.into(),
         (0, None) => modifier(column.sql_type),
-        // As in `PostgreSQL`, the modifier of a string includes its 4-byte header.
+        // As in `PostgreSQL`, a string's modifier includes its 4-byte header.
         (length, _) => length.min(10_485_760) as i32 + 4,
     }
 }

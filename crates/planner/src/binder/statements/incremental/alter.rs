@@ -135,7 +135,7 @@ impl Binder<'_> {
         self.state_statement(&table, &required, "REFRESH MATERIALIZED VIEW")
     }
 
-    /// Builds a statement that records a new state of a view.
+    /// Builds a statement that records a view's new state.
     fn state_statement(
         self,
         table: &TableSnapshot,
@@ -245,7 +245,7 @@ impl Binder<'_> {
     }
 }
 
-/// Adds or removes the index of a symbol column.
+/// Adds or removes a symbol column's index.
 fn indexed<'s>(
     schema: &'s mut TableSchema,
     column: &Name,

@@ -1,7 +1,7 @@
-//! Queries that a materialized view can keep current: the rows of a bucket depend only on the
-//! base's rows in that bucket. Such a query reads the base once, row by row. Its only aggregation
-//! groups the designated timestamp into buckets, or it returns the base's rows unchanged, as
-//! buckets of a single timestamp.
+//! Queries that a materialized view can keep current: a bucket's rows depend only on the base's
+//! rows in that bucket. Such a query reads the base once, row by row. Its only aggregation groups
+//! the designated timestamp into buckets, or it returns the base's rows unchanged, as buckets of a
+//! single timestamp.
 //!
 //! With LATEST ON, any row may depend on any other row, so all rows are recomputed: the base is
 //! read backwards until each key has its row.
@@ -25,7 +25,7 @@ use crate::binder::statements::incremental::ViewShape;
 pub struct Buckets {
     /// The bucket size and alignment.
     pub spec: BucketSpec,
-    /// Whether rows of one bucket depend on other buckets.
+    /// Whether a bucket's rows depend on other buckets.
     pub crosses_buckets: bool,
     time: Time,
 }
@@ -35,7 +35,7 @@ pub struct Buckets {
 enum Time {
     /// The bucket time: column names in the aggregation.
     Buckets(Vec<String>),
-    /// The time of the rows in this base table.
+    /// The row time in this base table.
     Rows(TableId),
 }
 
@@ -106,7 +106,7 @@ impl ViewShape for Buckets {
                 let shape = Self::of_aggregation(&found)?;
                 (shape, Self::check_input(&found, base)?)
             }
-            // The query returns rows of the base unchanged.
+            // The query returns base rows unchanged.
             Err(failure) => {
                 let columns = columns_of(plan);
                 let times = columns.iter().filter_map(|column| follow(plan, column, base).ok());
@@ -124,7 +124,7 @@ impl ViewShape for Buckets {
         Ok(shape)
     }
 
-    /// Every type fits, because values are converted to the type of the view's column.
+    /// Every type fits, because values are converted to the view column's type.
     fn fits(_: SqlType, _: SqlType) -> bool {
         true
     }
@@ -168,7 +168,7 @@ impl Buckets {
         follow(found.input, &time, base)
     }
 
-    /// Indices of the query's columns that hold the bucket's time.
+    /// Indices of the query's columns that hold the bucket time.
     pub(crate) fn bucket_columns(&self, plan: &LogicalPlan) -> Vec<usize> {
         let is_time = |column: &Column| match &self.time {
             Time::Buckets(names) => is_bucket(names, plan, column),
@@ -179,7 +179,7 @@ impl Buckets {
     }
 }
 
-/// Whether the plan has a LATEST ON node above the scan of a table.
+/// Whether the plan has a LATEST ON node above a table's scan.
 fn has_latest_of(plan: &LogicalPlan, table: TableId) -> Result<bool> {
     let reads = |plan: &LogicalPlan| {
         plan.exists(|node| {
@@ -196,8 +196,8 @@ fn columns_of(plan: &LogicalPlan) -> Vec<Column> {
     plan.schema().columns()
 }
 
-/// If a plan only projects, filters, renames or sorts rows, returns the input column that one of
-/// its columns passes on. Fails if the column is computed; `None` for other plans.
+/// If a plan only projects, filters, renames or sorts rows, returns the input column whose values
+/// `column` passes on. Fails if `column` is computed; `None` for other plans.
 fn below<'a>(
     plan: &'a LogicalPlan,
     column: &Column,
@@ -223,7 +223,7 @@ fn below<'a>(
     Some(found.ok_or_else(|| refused("its timestamp is computed")))
 }
 
-/// Whether a column of a plan above the aggregation is the bucket's time.
+/// Whether a column in a plan above the aggregation is the bucket time.
 fn is_bucket(names: &[String], plan: &LogicalPlan, column: &Column) -> bool {
     match (below(plan, column), plan) {
         (Some(Ok((input, inner))), _) => is_bucket(names, input, &inner),
@@ -243,7 +243,7 @@ struct Aggregation<'a> {
 }
 
 impl<'a> Aggregation<'a> {
-    /// The name of an output column.
+    /// An output column's name.
     fn name(&self, index: usize) -> String {
         self.schema.field(index).name().clone()
     }

@@ -45,7 +45,7 @@ pub(crate) struct Definition<'a> {
     pub(crate) clauses: WrittenClauses<'a>,
 }
 
-/// The clauses of one kind of view.
+/// One kind of view's clauses.
 #[derive(Clone, Copy)]
 pub(crate) enum WrittenClauses<'a> {
     Materialized(&'a MaterialClauses),
@@ -84,8 +84,7 @@ impl Binder<'_> {
         Ok(self.view_statement(action, command))
     }
 
-    /// If a name is in use, returns whether a view of this kind has the name, and the error
-    /// message.
+    /// If a name is in use, returns whether a view of this kind has it, and the error message.
     fn name_conflict(&self, name: &str, form: ViewForm) -> Option<(bool, String)> {
         let table = self.snapshot.table(name);
         if table.is_none() && self.view(name).is_none() {
@@ -186,7 +185,7 @@ impl Binder<'_> {
         Ok((schema, IncrementalView { live: Some(live), ..view }))
     }
 
-    /// The definition of a view that is refreshed after each change to its base table.
+    /// Returns the definition of a view that is refreshed after each change to its base table.
     fn definition(
         &self,
         given: &Definition<'_>,
@@ -462,7 +461,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The columns of the base table that have been read so far.
+    /// The base table's columns that have been read so far.
     fn used_columns(&self, base: &TableSnapshot) -> Vec<UsedColumn> {
         let schema = base.schema();
         let accesses = self.accesses.list();

@@ -112,8 +112,7 @@ impl Binder<'_> {
             .values()
             .any(|source| matches!(source, ViewSource::Table { id, .. } if *id == table));
         match reach {
-            // Truncating the base or dropping its partitions does not change the rows of a live
-            // view.
+            // Truncating the base or dropping its partitions does not change a live view's rows.
             AffectedViews::Followers => view.base == table && view.live.is_none(),
             AffectedViews::Readers => reads,
             AffectedViews::Columns(columns) => {
@@ -123,7 +122,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether a view's query reads any of these columns of a table.
+    /// Whether a view's query reads any of these table columns.
     fn reads_columns(&self, view: &IncrementalView, table: &TableSchema, columns: &[u32]) -> bool {
         let context = BindContext { external: None, ..BindContext::default() };
         let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { return true };

@@ -40,7 +40,7 @@ pub struct IncrementalRows<S> {
     pub plan: LogicalPlan,
     /// How changes to the base affect the rows.
     pub shape: S,
-    /// The base table, as the plan reads it.
+    /// The base table that the plan reads.
     pub base: Arc<TableSnapshot>,
     /// The objects that the query references.
     pub sources: BTreeMap<u32, ViewSource>,
@@ -90,7 +90,7 @@ fn tree_of(view: &IncrementalView) -> EngineResult<Tree> {
     })
 }
 
-/// The type in which the view stores a column of its query.
+/// The type in which the view stores one of its query's columns.
 fn stored(sql_type: SqlType) -> SqlType {
     if sql_type == SqlType::Null { SqlType::String } else { sql_type }
 }

@@ -1,4 +1,4 @@
-//! Refresh policy and partitioning of a materialized view, as specified in statements.
+//! A materialized view's refresh policy and partitioning, as specified in statements.
 
 use tidemark_ast::{Name, RefreshPolicy};
 use tidemark_catalog::{Every, IncrementalView, RefreshPeriod, RefreshTrigger, ViewForm};

@@ -20,13 +20,13 @@ use crate::binder::state::relation;
 use crate::binder::statements::incremental::buckets::{column_of, floored, restricted};
 use crate::binder::statements::incremental::{IncrementalRows, ViewShape, stored};
 
-/// The time range in which a row of the base table affects rows of the view.
+/// The time range in which a base table row affects the view's rows.
 #[derive(Debug, Clone, Default)]
 pub struct LiveReach {
-    /// The longest RANGE of a frame, in units of the designated timestamp.
+    /// The longest RANGE frame, in units of the designated timestamp.
     span: i64,
     periods: Vec<Period>,
-    /// Whether effects are unbounded, so that the first row can affect the last row.
+    /// Whether effects are unbounded, so the first row can affect the last row.
     is_endless: bool,
     /// Whether the query has window functions.
     has_windows: bool,
@@ -51,7 +51,7 @@ impl Period {
 }
 
 impl LiveReach {
-    /// Whether each row of the view depends on a single row of the base.
+    /// Whether each view row depends on a single base row.
     #[must_use]
     pub fn is_row(&self) -> bool {
         !self.has_windows
