@@ -55,7 +55,7 @@ const NURSERY_GROWTH_FACTOR = 1;
  * commits by 40 to 80 ms.
  */
 const HUGE_PAGES = { name: 'MIMALLOC_ALLOW_THP', value: '0' } as const;
-/** Exit code of a forced stop, the same as that of `timeout`. */
+/** Exit code of a forced stop, the same that `timeout` uses. */
 const EXIT_FORCED = 124;
 /** Time reserved for the exit itself, so that the process ends within `shutdown.timeout`. */
 const EXIT_MS = 200;

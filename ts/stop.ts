@@ -13,7 +13,7 @@ interface Stoppable {
   close(): Promise<void>;
 }
 
-/** The steps of a stop, for the message if one takes too long. */
+/** The shutdown steps, for the message shown if one takes too long. */
 export type StopStep =
   'running statements' | 'responses of cancelled statements' | 'the last checkpoint';
 

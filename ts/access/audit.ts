@@ -44,7 +44,7 @@ export class AuditLog {
   readonly #path: string;
   readonly #setting: AuditSetting;
   #file: FileHandle;
-  /** Size of the current file in bytes. */
+  /** Current file size in bytes. */
   #bytes: number;
   #last: string;
   #sequence: number;

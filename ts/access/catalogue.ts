@@ -1,7 +1,7 @@
 /** All permissions, and the levels at which each can be granted. */
 import type { Permission } from '../engine/types.js';
 
-/** The level of a grant: the database, a whole table or view, or columns. */
+/** A grant's level: the database, a whole table or view, or columns. */
 export type Level = 'database' | 'table' | 'column';
 
 interface PermissionKind {

@@ -6,8 +6,8 @@ import type { Rights } from './store.js';
 
 /**
  * Returns the required accesses. A new table requires CREATE TABLE; replacing a table also requires
- * DROP TABLE. A user without either permission receives the same response whether or not the table
- * exists.
+ * DROP TABLE. A user who may neither insert nor create tables receives the same response whether or
+ * not the table exists.
  */
 export function importAccesses(
   rights: Rights,

@@ -43,7 +43,7 @@ export type { Administrator } from './directory.js';
 
 interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
   readonly database: Database;
-  /** Directory of the audit log. */
+  /** The audit log's directory. */
   readonly root: string;
   readonly auditFiles: Pick<AuditSetting, 'fileBytes' | 'files'>;
   readonly administrator: Administrator;

@@ -174,7 +174,7 @@ function withTable(
   return { ...before, tables };
 }
 
-/** Changes the grants of every permission on one table. */
+/** Changes one table's grants, for every permission. */
 function mapTable(
   grants: Grants,
   name: string,

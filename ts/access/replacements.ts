@@ -1,4 +1,6 @@
-/** Replaces parts of a statement. The resulting tree keeps positions in the original SQL text. */
+/**
+ * Replaces parts of a statement. Positions in the resulting tree refer to the original SQL text.
+ */
 import { parse, type Tree } from '../sql/index.js';
 
 export interface Replacement {

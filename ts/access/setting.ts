@@ -1,4 +1,4 @@
-/** Shared settings and context of access control. */
+/** Shared access control settings and context. */
 import { type Identity, identityKey } from '../auth/index.js';
 import type { Database, Owner, Principal } from '../session/index.js';
 import type { AuditLog } from './audit.js';

@@ -23,7 +23,7 @@ interface Records {
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
 }
 
-/** The effective rights of a principal. */
+/** A principal's effective rights. */
 export interface Rights {
   /** Whether every access is allowed. */
   readonly all: boolean;
@@ -242,7 +242,7 @@ export class AccessStore {
   }
 
   /**
-   * Returns every principal whose rights a principal can obtain through groups and chains of
+   * Returns every principal whose rights this principal can obtain through groups and chains of
    * service accounts.
    */
   reachOf(principal: StoredPrincipal): readonly StoredPrincipal[] {

@@ -1,6 +1,6 @@
 /**
- * Verifies the credentials of the configured user, stored users, tokens, and an identity provider's
- * users.
+ * Verifies tokens, and the credentials of the configured user, stored users and an identity
+ * provider's users.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -31,7 +31,7 @@ interface AuthenticatorOptions {
   readonly limiter?: FailureLimiter;
 }
 
-/** The identity of requests when no login is required. */
+/** The identity for requests when no login is required. */
 const OPEN: KnownLogin = { kind: 'known', identity: { name: 'admin', kind: 'admin' } };
 const UNKNOWN: Login = { kind: 'unknown' };
 /** One message for unknown names and wrong passwords. */

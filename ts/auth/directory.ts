@@ -1,5 +1,6 @@
 /**
- * The directory of users and service accounts for logins, including the configured administrator.
+ * The user directory for logins: users and service accounts, including the configured
+ * administrator.
  */
 import type { Caller } from './hash-pool.js';
 import type { Identity } from './identity.js';
@@ -30,7 +31,7 @@ export interface Directory {
   enabledIdentity(name: string): Identity | null;
   /** `null` if the principal does not exist, is disabled, or has no password. */
   scramVerifier(name: string): ScramVerifier | null;
-  /** The public key that verifies an ILP client; `null` if it has none or is disabled. */
+  /** The public key that verifies an ILP client; `null` if the client has none or is disabled. */
   publicKey(name: string): PublicKey | null;
   /** A verifier for unknown names, indistinguishable from a real one. */
   mockVerifier(name: string): ScramVerifier;

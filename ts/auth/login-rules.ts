@@ -37,9 +37,6 @@ export interface Authenticator {
    * verifies it.
    */
   needsPlainPassword(user: string): boolean;
-  /**
-   * Verifies a name with a password, or with a token in place of the password; for the wire
-   * protocol.
-   */
+  /** For the wire protocol: verifies a name with a password, or with a token in its place. */
   passwordLogin(user: string, password: string, caller: Caller): Promise<Login>;
 }

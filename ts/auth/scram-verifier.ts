@@ -8,7 +8,9 @@ import { promisify } from 'node:util';
 
 import { type Caller, hashPool } from './hash-pool.js';
 
-/** Default number of hash iterations. Every login computes them; with SCRAM, the client does. */
+/**
+ * Default number of hash iterations, which are computed at every login; with SCRAM, by the client.
+ */
 const SCRAM_ITERATIONS = 16_384;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;

@@ -132,7 +132,7 @@ export function engineOptions(config: Config): Partial<OpenOptions> {
 }
 
 /**
- * Returns the environment variables of a key: `http.bind.to` → `QDB_HTTP_BIND_TO`. For keys that
+ * Returns the environment variables for a key: `http.bind.to` → `QDB_HTTP_BIND_TO`. For keys that
  * exist only in Tidemark, `TIDEMARK_…` takes precedence.
  */
 export function environmentNames(key: Key<unknown>): string[] {

@@ -59,7 +59,7 @@ function path(name: string, fallback: string, doc: string): Key<string> {
   return key(name, 'text', fallback, parsePath, doc);
 }
 
-/** Configuration keys by their name in the code. */
+/** Configuration keys, keyed by their name in the code. */
 export const KEYS = {
   // HTTP
   httpEnabled: bool('http.enabled', true, 'enable the HTTP server'),

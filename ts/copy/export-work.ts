@@ -33,13 +33,13 @@ interface ExportRequest {
   readonly accesses: readonly Access[];
   /** Lists of users and rights that the query reads. */
   readonly lists?: StatementContext['lists'];
-  /** The SQL text of the statement. */
+  /** The statement's SQL text. */
   readonly text: string;
   readonly source: ExportSource;
-  /** Components of the path below the export directory. */
+  /** Path components below the export directory. */
   readonly path: readonly string[];
   readonly settings: ExportSettings;
-  /** Unit of the partition files; `null` for a single file. */
+  /** Partition unit for the files; `null` for a single file. */
   readonly partitionBy: PartitionUnit | null;
 }
 

@@ -28,10 +28,10 @@ import { type JobContext, quoteName, quoteText, type Sql } from './sql.js';
 interface ImportRequest {
   readonly user: string;
   readonly principal: Principal;
-  /** The SQL text of the statement. */
+  /** The statement's SQL text. */
   readonly text: string;
   readonly table: string;
-  /** Components of the path below the import directory. */
+  /** Path components below the import directory. */
   readonly file: readonly string[];
   readonly settings: ImportSettings;
 }
@@ -53,7 +53,7 @@ interface Outcome {
   readonly handled: number;
   readonly imported: number;
   readonly errors: number;
-  /** Positions of errors, and guessed settings; absent if there are none. */
+  /** Error positions and guessed settings; absent if there are none. */
   readonly message?: string;
 }
 

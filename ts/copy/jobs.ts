@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, DatabaseError } from '../session/index.js';
 
-/** The work of a job. A failed step leaves no partial results. */
+/** A job's work. A failed step leaves no partial results. */
 export interface Work {
   /** The job's name in the server log. */
   readonly name: string;
@@ -59,7 +59,7 @@ export class Jobs {
     this.#options = options;
   }
 
-  /** Returns the owner of the job; `null` if no job has this ID. */
+  /** Returns the job's owner; `null` if no job has this ID. */
   ownerOf(id: string): string | null {
     return this.#jobs.get(id)?.owner ?? null;
   }

@@ -86,7 +86,7 @@ export class CopyLog {
   readonly #retentionDays: number;
   /** Timestamp of the last row; timestamps are unique. */
   #lastMicros = 0;
-  /** Queue of writes, which run one after another. */
+  /** Write queue; writes run one after another. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(sql: Sql, retentionDays: number) {

@@ -8,9 +8,9 @@ export interface ImportSettings {
   /** Whether the first line is a header; `null` detects it from the first lines. */
   readonly header: boolean | null;
   readonly delimiter: string;
-  /** Encoding of a text file; `null` detects it from the first bytes. */
+  /** Text file encoding; `null` detects it from the first bytes. */
   readonly encoding: string | null;
-  /** Format of the file; `null` detects it from the first bytes. */
+  /** File format; `null` detects it from the first bytes. */
   readonly fileFormat: 'csv' | 'parquet' | null;
   readonly timestamp: string | null;
   /** Pattern for parsing the designated timestamp; `null` for ISO. */
@@ -27,7 +27,7 @@ export interface ExportSettings {
   readonly header: boolean;
   readonly delimiter: string;
   readonly parquet: ParquetOptions;
-  /** Unit of the partition files; `null` if not specified. */
+  /** Partition unit for the files; `null` if not specified. */
   readonly partitionBy: PartitionUnit | 'NONE' | null;
   /** The option's name in the statement, for the error if partitions are not supported. */
   readonly partitionName: Name | null;

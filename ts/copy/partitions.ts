@@ -4,7 +4,7 @@ import { DatabaseError } from '../session/index.js';
 const PARTITION_UNITS = ['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
 export type PartitionUnit = (typeof PARTITION_UNITS)[number];
 
-/** Names of the units for `timestamp_floor`. */
+/** Unit names for `timestamp_floor`. */
 export const FLOOR_UNITS: Readonly<Record<PartitionUnit, string>> = {
   HOUR: 'h',
   DAY: 'd',
@@ -16,7 +16,7 @@ export const FLOOR_UNITS: Readonly<Record<PartitionUnit, string>> = {
 export interface Partition {
   /** The file name without its extension: `2026-01-31`. */
   readonly name: string;
-  /** Start of this partition and start of the next one. */
+  /** Start of this partition, and of the next. */
   readonly from: string;
   readonly to: string;
 }

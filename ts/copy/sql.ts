@@ -17,7 +17,7 @@ import { parse, type Tree } from '../sql/index.js';
 
 const JSON_ROWS = { format: 'json' } as const;
 
-/** The user, SQL text and visibility of a statement; an absent value means no restriction. */
+/** A statement's user, SQL text and visibility; an absent value means no restriction. */
 type StatementSetting = Pick<
   StatementContext,
   'user' | 'identity' | 'text' | 'visibility' | 'lists' | 'allows'

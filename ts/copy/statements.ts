@@ -216,7 +216,7 @@ export class CopyStatements implements ServerStatements {
   }
 }
 
-/** Replaces an engine error's position with that of a name. */
+/** Replaces an engine error's position with a name's position. */
 function placed(error: unknown, { span }: Name): unknown {
   if (!(error instanceof DatabaseError)) {
     return error;

@@ -83,7 +83,7 @@ export class ParameterBatch {
     return batch;
   }
 
-  /** The single row of an execution; empty if the statement has no parameters. */
+  /** An execution's single row; empty if the statement has no parameters. */
   static row(values: ParameterValues): ParameterBatch {
     return values.length === 0 ? ParameterBatch.none : ParameterBatch.of([values]);
   }
@@ -177,7 +177,7 @@ export class ParameterBatch {
     return header;
   }
 
-  /** A value of the first row. */
+  /** A value from the first row. */
   private bytesAt(index: number): Buffer | null {
     let at = this.header.length + COUNT_BYTES;
     for (let before = 0; before < index; before += 1) {

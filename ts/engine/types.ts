@@ -156,7 +156,7 @@ export interface RowsAppender {
   abort(): Promise<void>;
 }
 
-/** Appends messages of the columnar protocol to the tables that they name. */
+/** Appends columnar protocol messages to the tables that they name. */
 export interface ColumnsAppender {
   /**
    * Decodes the messages buffered in a reader, and resolves to the progress. `finish` reports
@@ -173,7 +173,7 @@ export interface ColumnsAppender {
   abort(): Promise<void>;
 }
 
-/** Appends the data of a COPY. */
+/** Appends COPY data. */
 export interface CopyAppender {
   /**
    * Resolves when the chunk is queued, which applies back-pressure. Copies the chunk before it
@@ -186,7 +186,7 @@ export interface CopyAppender {
   abort(): Promise<void>;
 }
 
-/** Format options of COPY data. */
+/** Format options for COPY data. */
 export type CopyForm = Omit<border.CopySpec, 'kind'>;
 export type CopyMistake = Omit<border.CopyMistake, 'code'> & { readonly code: border.ErrorCode };
 export type CopyReply = Omit<border.CopyReply, 'failure'> & { readonly failure?: CopyMistake };

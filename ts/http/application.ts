@@ -62,7 +62,7 @@ export function createApplication(
 /** Answers a request; never rejects. */
 type Serve = (exchange: Exchange) => Promise<void>;
 
-/** Properties of Koa's context that the router reads and writes, apart from the request. */
+/** Properties, other than the request, that the router reads and writes in Koa's context. */
 interface Routed {
   newRouterPath?: string;
   matched?: readonly object[];

@@ -1,5 +1,5 @@
 /**
- * Entry point of requests. While the server is stopping, or if a connection exceeds a limit,
+ * Entry point for requests. While the server is stopping, or if a connection exceeds a limit,
  * requests are refused with a reply. The client can then retry, whereas a dropped connection would
  * look like a broken server.
  */

@@ -1,4 +1,4 @@
-/** The cookie of a login session: reads, sets and removes it. */
+/** Reads, sets and removes the login session cookie. */
 import { SESSION_COOKIE, SESSION_SECONDS } from '../auth/index.js';
 import { countHeader } from './request/origin-guard.js';
 import type { HttpContext, HttpServices } from './route.js';
@@ -26,7 +26,7 @@ export function sessionToken(context: HttpContext): string | null {
  * have followed a link from another site.
  */
 export function isFromOwnPage(context: HttpContext): boolean {
-  // Requests from foreign origins were refused earlier.
+  // Requests from other origins have already been refused.
   const { origin = '', 'sec-fetch-site': site } = context.headers;
   return origin !== '' || site === 'same-origin';
 }

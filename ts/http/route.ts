@@ -60,7 +60,7 @@ export interface TransferTimeouts {
   readonly sendMs: number;
 }
 
-/** The statement of a request. */
+/** A request's statement. */
 interface RequestStatement {
   readonly text: string;
   /**
@@ -93,7 +93,7 @@ export interface HttpContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly method: string;
-  /** Headers of the request. */
+  /** Request headers. */
   readonly headers: IncomingMessage['headers'];
   state: RequestState;
   status: number;
@@ -136,7 +136,7 @@ export interface Route {
   readonly errors: ErrorForm;
   /** Permission required for the route. Statements are authorised individually in the session. */
   readonly permission?: string;
-  /** Body of POST and PUT requests. */
+  /** Body for POST and PUT requests. */
   readonly body?: SmallBody;
   /** Whether the route is used frequently and therefore bypasses Koa and its router. */
   readonly isHot?: boolean;

@@ -33,7 +33,7 @@ import { answerStatementError, principalOf } from './response/statement-answer.j
 /** Returns false if it sent the response, which ends the pipeline. */
 export type Step = (context: HttpContext) => boolean | Promise<boolean>;
 
-/** Converts every error to a response, in the format of its route. */
+/** Converts every error to a response, in its route's format. */
 export function failRequest(
   context: HttpContext,
   error: unknown,
@@ -191,7 +191,7 @@ function claimedName(authorization: string): string {
   return credentials?.scheme === 'basic' ? credentials.user : '';
 }
 
-/** Checks the login, and refuses pages of other sites. */
+/** Checks the login, and refuses requests from other sites' pages. */
 export function checkAccess(
   authenticator: Authenticator,
   rules: OriginRules,
@@ -279,8 +279,8 @@ export function checkPermission({ sessions }: HttpServices, permission: string):
 }
 
 /**
- * Responds to a request without a matching route: 404 if the path has no route, its methods for
- * OPTIONS, otherwise 405.
+ * Responds to a request without a matching route: 404 if the path has no route, the path's methods
+ * for OPTIONS, otherwise 405.
  */
 export function answerUnserved(context: HttpContext, routes: readonly Route[]): void {
   if (routes.length === 0) {

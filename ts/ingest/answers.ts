@@ -9,7 +9,7 @@ export interface ImportReport {
   readonly rowsRejected: number;
   readonly header: boolean;
   readonly warnings: readonly string[];
-  /** Number of failed conversions by column name in lower case. */
+  /** Number of failed conversions, by lower-case column name. */
   readonly errors: ReadonlyMap<string, number>;
   /** The first bad lines: `line 4, field 3: bad syntax`. */
   readonly badLines: readonly string[];

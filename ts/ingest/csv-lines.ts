@@ -8,7 +8,7 @@
 export const DELIMITER_CANDIDATES = [',', '\t', '|', ';', ':', ' '] as const;
 
 interface SampleLines {
-  /** Lines that are complete. */
+  /** Complete lines. */
   readonly terminated: readonly string[];
   /** The text after the last line end; may be empty. */
   readonly remainder: string;

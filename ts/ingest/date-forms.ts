@@ -6,7 +6,7 @@
 /** How to convert strings to timestamps. */
 export interface TimestampFormat {
   readonly type: 'TIMESTAMP' | 'TIMESTAMP_NS';
-  /** Pattern of the strings; absent for ISO. */
+  /** The strings' pattern; absent for ISO. */
   readonly pattern?: string;
 }
 

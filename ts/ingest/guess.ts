@@ -12,7 +12,7 @@ import { type DecimalMark, isCode, numberForm } from './number-forms.js';
 
 /** Hints for all columns of the input. */
 interface GuessHints {
-  /** The decimal mark of numbers; `null` to detect it. */
+  /** Decimal mark in numbers; `null` to detect it. */
   readonly decimal: DecimalMark | null;
   /** Whether the word `null` means null in number and time columns. */
   readonly nullWord: boolean;

@@ -402,7 +402,7 @@ class ImportRun {
     return { table: name, creates, overwrites, existing: overwrites ? null : found };
   }
 
-  /** Refuses to create a table from an input without a readable row. */
+  /** Refuses to create a table from an input without readable rows. */
   async #requireRows(): Promise<void> {
     const access = this.#access;
     const isNew = access !== null && (access.creates || access.overwrites);

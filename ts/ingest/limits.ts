@@ -1,4 +1,4 @@
-/** Limits of imports. */
+/** Import limits. */
 
 /** Default number of lines used to detect the structure and types; the caller can lower it. */
 export const ANALYSED_LINES = 1000;

@@ -6,7 +6,7 @@ import type { DecimalMark } from './number-forms.js';
 export interface ImportParameters {
   /** Table name; `null` to use the file name of the data part. */
   readonly name: string | null;
-  /** Delimiter of the input; `null` to detect it. */
+  /** Input delimiter; `null` to detect it. */
   readonly delimiter: string | null;
   readonly format: 'json' | 'tabular';
   /** Whether the first line is a header; `null` to detect it. */
@@ -22,7 +22,7 @@ export interface ImportParameters {
   readonly maxUncommittedRows: string | null;
   /** The character encoding; `null` to use the byte order mark or, without one, UTF-8. */
   readonly encoding: string | null;
-  /** The decimal mark of numbers; `null` to detect it. */
+  /** Decimal mark in numbers; `null` to detect it. */
   readonly decimal: DecimalMark | null;
   /** Types from the `schema` part. */
   readonly schema: string | null;

@@ -20,9 +20,9 @@ import { type SampleRows, type Trial, type TrialResult, tryForms } from './trial
 
 /** Settings that the sender knows. */
 interface ProposalHints {
-  /** Name of the table or the file. */
+  /** Name of the table or file. */
   readonly name: string;
-  /** Delimiter of the input; `null` to detect it. */
+  /** Input delimiter; `null` to detect it. */
   readonly delimiter: string | null;
   /** Whether the first line is a header; `null` to detect it. */
   readonly header: boolean | null;
@@ -68,7 +68,7 @@ interface ImportProposal {
    * text.
    */
   readonly asIs?: true;
-  /** Number of rows that were analysed. */
+  /** Number of rows analysed. */
   readonly rows: number;
   readonly warnings?: readonly string[];
   readonly columns: readonly ProposedColumn[];

@@ -37,7 +37,7 @@ export interface StructureHints {
   readonly schema: ImportSchema;
   /** Maximum number of lines to analyse. */
   readonly linesMax: number;
-  /** The decimal mark of numbers; `null` to detect it. */
+  /** Decimal mark in numbers; `null` to detect it. */
   readonly decimal?: DecimalMark | null;
   /** Whether the word `null` means null in number and time columns. */
   readonly nullWord?: boolean;

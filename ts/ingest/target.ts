@@ -1,4 +1,4 @@
-/** Maps the columns of an input to those of a new or an existing table. */
+/** Maps input columns to the columns of a new or existing table. */
 import type { CsvColumnSpec, TableMetadata } from '../engine/types.js';
 import { isNumberType, missingAdapter } from './column-types.js';
 import type { TimestampFormat } from './date-forms.js';

@@ -79,8 +79,8 @@ export class TextFiles {
   }
 
   /**
-   * Returns the structure for reading the requested files. Rejects with a `DatabaseError`, or with
-   * the signal's abort reason.
+   * Detects the structure of the requested files. Rejects with a `DatabaseError`, or with the
+   * signal's abort reason.
    */
   async detectShape(request: TextFormatRequest, signal: AbortSignal): Promise<TextShape> {
     const files: TextFile[] = [];

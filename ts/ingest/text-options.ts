@@ -6,7 +6,7 @@ import { type ImportSchema, parseSchemaPart } from './schema-part.js';
 
 export interface TextOptions {
   readonly isJson: boolean;
-  /** Delimiter of the file; `null` to detect it. */
+  /** File delimiter; `null` to detect it. */
   readonly delimiter: string | null;
   /** Whether the first line is a header; `null` to detect it from the first lines. */
   readonly header: boolean | null;
@@ -18,7 +18,7 @@ export interface TextOptions {
   readonly key: string;
 }
 
-/** Parses the options of a request. Throws an `ImportError` if one is invalid. */
+/** Parses a request's options. Throws an `ImportError` if one is invalid. */
 export function readTextOptions({ format, options }: TextFormatRequest): TextOptions {
   const { delimiter, header, encoding, decimal, schema, ignore_errors: ignores } = options;
   const size = options['sample_size'];

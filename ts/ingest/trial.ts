@@ -8,7 +8,7 @@ import type { CsvColumnSpec } from '../engine/types.js';
 import type { ColumnType } from './column-types.js';
 import type { ImportDatabase } from './import.js';
 
-/** Unparsed rows of a sample, without the header. */
+/** A sample's unparsed rows, without the header. */
 export interface SampleRows {
   readonly delimiter: string;
   readonly lines: readonly string[];

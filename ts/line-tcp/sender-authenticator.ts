@@ -7,7 +7,7 @@ import { DatabaseError, type Guard, type Principal } from '../session/index.js';
 import type { KeyStore } from './key-store.js';
 import { KeyLogin, type Proof } from './key-login.js';
 
-/** A sender that passed the login. */
+/** A sender that has logged in. */
 export interface Sender {
   readonly principal: Principal;
   /** Absent if no login is required. */

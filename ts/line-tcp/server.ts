@@ -1,4 +1,4 @@
-/** The listener of the line protocol over TCP. */
+/** The listener for the line protocol over TCP. */
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { availableParallelism } from 'node:os';

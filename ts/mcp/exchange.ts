@@ -75,7 +75,7 @@ export async function exchange({
   }
 }
 
-/** Cancels the running requests of a client. */
+/** Cancels a client's running requests. */
 export function endSession(request: Request, owner: string): void {
   stopRunning(owner, sessionOf(request), null);
 }

@@ -1,7 +1,7 @@
 /** Splits a stream of bytes into lines. For an overlong line, only its two ends are buffered. */
 
 const NEW_LINE = 0x0a;
-/** Bytes buffered from each end of an overlong line. */
+/** Number of bytes buffered from each end of an overlong line. */
 const EDGE_BYTES = 1_024;
 
 interface LineHandler {

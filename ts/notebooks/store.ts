@@ -24,7 +24,7 @@ import {
 const RECORD_KIND = 'notebook';
 const TEXT_KIND = 'notebook text ';
 /**
- * Number of record kinds that texts are distributed across. Records are loaded by kind, so reading
+ * Number of record kinds across which texts are distributed. Records are loaded by kind, so reading
  * a text loads only its shard.
  */
 const SHARDS = 64;
@@ -170,7 +170,7 @@ export class NotebookStore {
     });
   }
 
-  /** Replaces the users with access, and creates or removes the link. */
+  /** Replaces the list of users with access, and creates or removes the link. */
   async share(
     person: Person,
     id: string,

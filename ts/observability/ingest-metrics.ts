@@ -1,7 +1,7 @@
 /** Ingestion metrics by protocol: rows, bytes, commits and errors. */
 import type { Counter, Histogram, MetricsRegistry } from './metrics.js';
 
-/** The counters of one protocol. */
+/** One protocol's counters. */
 export interface ProtocolMetrics {
   readonly rows: Counter;
   readonly bytes: Counter;

@@ -47,7 +47,7 @@ export class Histogram {
   }
 }
 
-/** A value of a metric; `suffix` is appended to the metric's name. */
+/** A metric value; `suffix` is appended to the metric's name. */
 interface Sample {
   readonly suffix: string;
   /** Upper bound of a bucket. */
@@ -57,7 +57,7 @@ interface Sample {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Type and description of a metric. */
+/** A metric's type and description. */
 export interface MetricMeaning {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly help: string;

@@ -1,4 +1,4 @@
-/** All metrics of the server, in display order. */
+/** All server metrics, in display order. */
 import { statfsSync } from 'node:fs';
 
 import { registerEngineMetrics } from './engine-metrics.js';

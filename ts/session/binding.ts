@@ -17,7 +17,7 @@ import type { TimeBounds } from './time-bounds.js';
 /** Parameter types that the client declared; `null` where unspecified. */
 export type ParameterTypes = readonly (string | null)[];
 
-/** Conditions that abort a preparation. */
+/** Conditions that abort preparing a statement. */
 export interface PrepareOptions extends TimeBounds {
   readonly signal?: AbortSignal;
 }

@@ -14,7 +14,7 @@ export type Dispatch =
   /** The connection runs the statement; this requires a persistent connection. */
   | { readonly runner: 'session'; readonly statement: SessionStatement };
 
-/** The runner of each node kind; `null` for nodes that are only parts of statements. */
+/** The runner for each node kind; `null` for nodes that are only parts of statements. */
 const RUNNERS: Readonly<Record<Node['kind'], 'engine' | 'server' | null>> = {
   Access: 'server',
   AlterTable: 'engine',

@@ -8,7 +8,7 @@ import type {
   StatementDescription,
 } from '../engine/types.js';
 
-/** The user of a session. */
+/** A session's user. */
 export interface Principal {
   readonly name: string;
   readonly readOnly: boolean;

@@ -1,4 +1,4 @@
-/** The execution path of a statement, shared by every protocol. */
+/** A statement's execution path, shared by every protocol. */
 export { asDatabaseError, ChangedResult } from './error.js';
 export { parquetOptions } from './parquet-options.js';
 export {

@@ -29,7 +29,7 @@ interface Operation {
   readonly argumentCounts: readonly number[];
   /** Whether the function changes state and must therefore run exactly once, never per row. */
   readonly isChange: boolean;
-  /** Resolves to the result of the function. */
+  /** Resolves to the function's result. */
   run(setting: OperationSetting, numbers: readonly number[]): Promise<boolean | number>;
 }
 
@@ -258,7 +258,7 @@ export function typesWithResults(
   return [...own, ...calls.map(({ operation }) => operation.type)];
 }
 
-/** The numeric arguments of a call; throws if one is not a number. */
+/** Returns a call's numeric arguments; throws if one is not a number. */
 export function numbersOf(call: OperationCall, values: ParameterBatch): readonly number[] {
   return call.arguments.map((argument) => {
     const text = 'number' in argument ? argument.number : values.integerAt(argument.parameter - 1);

@@ -14,7 +14,7 @@ import type {
   StatementDescription,
 } from '../engine/types.js';
 
-/** The action of the statement, which returns the values of its single row. */
+/** The statement's action, which returns the values of its single row. */
 export interface OwnAction {
   readonly accesses: readonly Access[];
   readonly notice?: string;

@@ -48,8 +48,8 @@ const QUICK_ATTEMPTS = 4;
 const MAX_PAUSE_MS = 64;
 
 /**
- * The options of an execution. If the row description has not been sent yet, pass a function: it is
- * called again if the statement was rebound to changed tables.
+ * Execution options. If the row description has not been sent yet, pass a function: it is called
+ * again if the statement was rebound to changed tables.
  */
 type Execute = RowOptions | ((description: StatementDescription) => RowOptions);
 
@@ -189,7 +189,7 @@ export class PreparedStatement {
       : { ...reply, stream: new HostStream(this.#host, stream, ended) };
   }
 
-  /** Converts the error of an execution that the engine started, for the client. */
+  /** Converts, for the client, an error from an execution that the engine started. */
   failure(error: unknown): DatabaseError {
     return this.#host.failure(error);
   }
@@ -340,7 +340,7 @@ export class PreparedStatement {
     return { rows, skip, take, countAll, last, firstChunkRows, changes, ...bounds };
   }
 
-  /** Runs the server functions of the statement. Resolves to the values of all parameters. */
+  /** Runs the statement's server functions. Resolves to the values of all parameters. */
   async #operate(
     { calls, parameters: given }: Omit<Operated, 'tree'>,
     parameters: Parameters,

@@ -1,5 +1,5 @@
 /**
- * The path of a statement in every protocol: parse → prepare → authorise → execute.
+ * A statement's path in every protocol: parse → prepare → authorise → execute.
  *
  * A session is the context of one client (user, read-only or not). It is independent of HTTP and
  * the wire protocol, and has no socket.
@@ -206,7 +206,7 @@ export class Session implements StatementSession {
     return this.#host.channels;
   }
 
-  /** Hands the connection of this session off to the engine; see `SessionHost.handOff`. */
+  /** Hands this session's connection off to the engine; see `SessionHost.handOff`. */
   handOff(
     descriptor: number,
     conversation: HandoffTerms['conversation'],

@@ -19,7 +19,7 @@ export type Parse = (text: string) => ReadStatement;
 /** Parsed SQL text. */
 export interface ParsedStatement {
   readonly text: string;
-  /** The runner of the statement. */
+  /** The statement's runner. */
   readonly dispatch: Dispatch;
   /** The syntax tree as JSON in UTF-8. */
   readonly tree: Buffer;

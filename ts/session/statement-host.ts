@@ -1,4 +1,4 @@
-/** The interfaces of the server and of the session that statements need. */
+/** The server and session interfaces that statements need. */
 import type { DatabaseError } from '../engine/error.js';
 import type { Database, Statement, StatementContext, Transaction } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';

@@ -1,8 +1,8 @@
-/** The time limit of a statement, which covers every step after its arrival. */
+/** A statement's time limit, which covers every step after the statement arrives. */
 
 import { DatabaseError } from '../engine/error.js';
 
-/** The time limit of a statement. */
+/** A statement's time limit. */
 export interface TimeBounds {
   /** Timeout in milliseconds; absent if the server's limit applies. */
   readonly timeoutMs?: number;
@@ -10,10 +10,10 @@ export interface TimeBounds {
   readonly elapsedMs: number;
 }
 
-/** Bounds of a statement that starts now. */
+/** Bounds for a statement that starts now. */
 export const ALL_TIME: TimeBounds = { elapsedMs: 0 };
 
-/** Bounds of a statement that arrived at `sinceMs`, by `performance.now()`. */
+/** Bounds for a statement that arrived at `sinceMs`, as measured by `performance.now()`. */
 export function timeBounds(timeoutMs: number | undefined, sinceMs: number): TimeBounds {
   const elapsedMs = Math.floor(performance.now() - sinceMs);
   return timeoutMs === undefined ? { elapsedMs } : { timeoutMs, elapsedMs };
@@ -26,7 +26,7 @@ export function refuseIfLate({ timeoutMs, elapsedMs }: TimeBounds): void {
   }
 }
 
-/** The error of a statement that exceeded its time limit. */
+/** The error for a statement that exceeded its time limit. */
 export function timedOut(timeoutMs: number): DatabaseError {
   const message = `timeout, query aborted [timeout=${timeoutMs}ms]`;
   return new DatabaseError({ code: 'Timeout', message });

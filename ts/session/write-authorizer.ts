@@ -15,7 +15,7 @@ interface Writer {
   readonly principal: Principal;
   /** Owner of a new table; `null` for the writing user. */
   readonly owner?: string | null;
-  /** Records the duration of each commit. */
+  /** Records each commit's duration. */
   readonly commitSeconds?: DurationObserver;
 }
 
@@ -52,7 +52,7 @@ export class WriteAuthorizer {
     return await this.commitAll([target], run);
   }
 
-  /** Like `commit`, for rows of several tables. */
+  /** Like `commit`, for rows in several tables. */
   async commitAll<T>(targets: readonly WriteTarget[], run: () => Promise<T>): Promise<T> {
     const began = performance.now();
     try {

@@ -35,7 +35,7 @@ export class BusyPoll {
     this.#loop = loop;
   }
 
-  /** The pace of a connection. */
+  /** A connection's pace. */
   paceOf(socket: object): Pace {
     let pace = this.#paces.get(socket);
     if (pace === undefined) {
@@ -87,5 +87,5 @@ export class Pace {
   }
 }
 
-/** The instance of this thread. */
+/** This thread's instance. */
 export const busyPoll = new BusyPoll();

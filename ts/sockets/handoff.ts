@@ -58,7 +58,7 @@ function handleOf(socket: Socket): Handle | null {
   return isUsable ? (handle as Handle) : null;
 }
 
-/** Consecutive repetitions before the first handoff of a connection. */
+/** Number of consecutive repetitions before a connection's first handoff. */
 const FIRST_RUNS = 3;
 /** Maximum number of repetitions required after handoffs that ended early. */
 const MAX_RUNS = 64;

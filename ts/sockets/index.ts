@@ -1,4 +1,4 @@
-/** Connection handling that the servers of all protocols share. */
+/** Connection handling shared by the servers of all protocols. */
 export { busyPoll, type Pace } from './busy-poll.js';
 export { Patience, stopReading } from './handoff.js';
 export { REFUSED_AT_ONCE, type Slot, type SlotLimits, slotOf, Slots } from './slots.js';

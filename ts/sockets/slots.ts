@@ -62,7 +62,7 @@ interface HandedOff {
   revoke(gently: boolean): void;
 }
 
-/** Parameters of a slot. */
+/** Slot parameters. */
 interface SlotSetting {
   readonly refusal: string | null;
   readonly now: number;
@@ -184,8 +184,8 @@ export class Slot {
   }
 
   /**
-   * The time at which the connection became displaceable; `null` if it is not. With `evenIfActive`,
-   * a connection that was active recently can also be displaced.
+   * Returns the time since which the connection has been idle; `null` if it cannot be displaced.
+   * With `evenIfActive`, returns the time it was opened, even if it was active recently.
    */
   idleSince(now: number, evenIfActive = false): number | null {
     if (this.#hasEntered || this.refusal !== null || this.#work > 0) {
@@ -218,7 +218,7 @@ export class Slot {
   }
 }
 
-/** All connections of a listener. */
+/** All of a listener's connections. */
 export class Slots {
   readonly #limits: () => SlotLimits;
   readonly #now: () => number;
@@ -245,7 +245,7 @@ export class Slots {
     return this.#open.size - this.#refused;
   }
 
-  /** The slot of a new connection; `null` if it was dropped. */
+  /** The slot for a new connection; `null` if it was dropped. */
   admit(socket: Socket): Slot | null {
     if (socket.remoteAddress === undefined) {
       socket.destroy();

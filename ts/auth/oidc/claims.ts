@@ -1,4 +1,4 @@
-/** Converts claims to an identity: the display name and the groups. */
+/** Converts claims into an identity: the display name and the groups. */
 import type { Identity } from '../identity.js';
 
 export type Claims = Readonly<Record<string, unknown>>;

@@ -13,7 +13,7 @@ const ELEMENT_BYTES = 8;
 const LENGTH_BYTES = 4;
 const MAX_DIMENSIONS = 32;
 
-/** The parameters of a request, in the form that binding requires. */
+/** A request's parameters, in the form that binding requires. */
 export interface BoundBinds {
   /** SQL types; `null` lets the engine infer the type. */
   readonly types: (string | null)[];

@@ -26,7 +26,7 @@ export interface QueryRequest {
   readonly kind: 'query';
   readonly id: bigint;
   readonly sql: string;
-  /** Bytes that may be sent; 0 means no limit. */
+  /** Number of bytes that may be sent; 0 means no limit. */
   readonly credit: number;
   readonly binds: BoundBinds;
   readonly resetsDictionary: boolean;
@@ -39,7 +39,7 @@ type ClientMessage =
   | { readonly kind: 'cancel'; readonly id: bigint }
   | { readonly kind: 'credit'; readonly id: bigint; readonly bytes: number };
 
-/** Limits of a request. */
+/** Request limits. */
 export interface RequestLimits {
   readonly statementBytes: number;
   readonly binds: number;

@@ -1,4 +1,4 @@
-/** Errors of the columnar protocol: a status and a message. */
+/** Columnar protocol errors: a status and a message. */
 import type { DatabaseError } from '../../session/index.js';
 import { STATUS } from '../qwp-status.js';
 

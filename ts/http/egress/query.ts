@@ -1,5 +1,5 @@
 /**
- * Runs one statement of a client: binds it, executes it, and sends its messages within the client's
+ * Runs one client statement: binds it, executes it, and sends its messages within the client's
  * credit. The client can stop it at any time.
  */
 import {
@@ -19,7 +19,7 @@ import {
 import type { QueryRequest } from './client-messages.js';
 import * as reply from './server-messages.js';
 
-/** How to split and compress the results of a connection. */
+/** How to split and compress a connection's results. */
 export interface BatchOptions {
   readonly maxRows: number;
   readonly maxBytes: number;
@@ -32,7 +32,7 @@ export interface BatchOptions {
   readonly pauseMs: number;
 }
 
-/** Limits of one query: the options of its connection, and its timeout. */
+/** Limits of one query: its connection's options and its timeout. */
 interface QueryLimits extends BatchOptions {
   /** Milliseconds since the query arrived; 0 means no limit. */
   readonly timeoutMs: number;

@@ -1,6 +1,6 @@
 /**
- * Reads small bodies completely with koa-body, within the limit of their route. Nothing is written
- * to files, data beyond the limit is not buffered, and errors have this server's messages.
+ * Reads small bodies completely with koa-body, within their route's limit. Nothing is written to
+ * files, data beyond the limit is not buffered, and errors use this server's messages.
  */
 import type { Part } from 'formidable';
 import type { Context } from 'koa';
@@ -96,9 +96,7 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
 }
 
 type KoaBody = typeof koaBody;
-/**
- * Loaded with the first body, because its dependencies would make every startup a quarter slower.
- */
+/** Loaded with the first body, because its dependencies would slow every startup by a quarter. */
 let library: { readonly koaBody: KoaBody } | undefined;
 const NEXT = (): Promise<void> => Promise.resolve();
 

@@ -1,6 +1,6 @@
 /**
- * Puts an apostrophe in front of CSV strings that a spreadsheet would read as formulas;
- * spreadsheets remove it. Done only on request, because it changes the exported data.
+ * Prefixes CSV strings that a spreadsheet would read as formulas with an apostrophe, which
+ * spreadsheets remove. This is done only on request, because it changes the exported data.
  */
 
 const QUOTE = 0x22;

@@ -29,7 +29,7 @@ import {
 
 export const BAD_UTF8 = 'Bad UTF8 encoding in query text';
 
-/** A statement has at most 16 M characters; the form encoding adds some overhead. */
+/** A statement is at most 16 M characters long; the form encoding adds some overhead. */
 export const STATEMENT_FORM: SmallBody = { kind: 'form', limitBytes: 17 * 1024 * 1024 };
 
 export function openSession(

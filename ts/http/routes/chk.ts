@@ -1,4 +1,4 @@
-/** GET /chk: whether a table exists; always 200. */
+/** GET /chk: reports whether a table exists; the status is always 200. */
 import type { HttpPaths } from '../paths.js';
 import { answer, answerText, type HttpServices, type Route } from '../route.js';
 import { principalOf } from '../response/statement-answer.js';

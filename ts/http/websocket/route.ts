@@ -27,7 +27,7 @@ export interface Acceptance {
   readonly run: (connection: WebSocketConnection) => Promise<void>;
 }
 
-/** Returns the route that answers plain requests, without an upgrade, on the same path. */
+/** Returns the route that answers plain (non-upgrade) requests on the same path. */
 export function withoutUpgrade({ path, permission, about }: WebSocketRoute): Route {
   return {
     path,

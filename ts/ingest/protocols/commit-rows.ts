@@ -42,7 +42,7 @@ export interface CommittedRows {
 /** Returns a plan on one call, and commits it on the next. */
 type Finish = () => Promise<RowsReply>;
 
-/** Commits all rows of an appender, or none. */
+/** Commits all of an appender's rows, or none. */
 export async function commitRows(
   finish: Finish,
   writeAuthorizer: WriteAuthorizer,

@@ -92,7 +92,7 @@ export class LineStream {
     }
   }
 
-  /** Discards the first line of the buffer. */
+  /** Discards the first line in the buffer. */
   skipLine(): void {
     const buffered = this.#chunks;
     this.#forget();

@@ -60,7 +60,7 @@ export async function writeLines(
   }
 }
 
-/** Commits the rows of an appender. */
+/** Commits an appender's rows. */
 export async function commitLines(
   appender: RowsAppender,
   writeAuthorizer: WriteAuthorizer,

@@ -28,7 +28,7 @@ export class CancelKeys {
   }
 
   /**
-   * Cancels the statement that a request refers to. A request that matches no connection is
+   * Cancels the statement that a request refers to. A request that does not match a connection is
    * ignored; there is never a reply.
    */
   cancel(processId: number, secret: Buffer): void {

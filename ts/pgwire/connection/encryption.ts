@@ -1,4 +1,4 @@
-/** Encrypts a socket of the wire protocol. */
+/** Encrypts a wire protocol socket. */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 

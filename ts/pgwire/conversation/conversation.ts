@@ -62,7 +62,7 @@ interface ConversationSession
   become(principal: Principal | null): void;
 }
 
-/** Destination of outgoing bytes. */
+/** Destination for outgoing bytes. */
 interface Outlet {
   /** Buffers bytes, which are sent at the next `flush` at the latest. */
   queue(bytes: Buffer): void;
@@ -591,9 +591,7 @@ export class Conversation {
     }
   }
 
-  /**
-   * Reports the failure of a COPY. The extended protocol then waits for Sync; a simple query ends.
-   */
+  /** Reports a failed COPY. The extended protocol then waits for Sync; a simple query ends. */
   private async failCopy(error: unknown, script: Script | null): Promise<void> {
     await this.copies.abandon();
     this.fail(error, '', 0);
@@ -637,7 +635,7 @@ export class Conversation {
     }
   }
 
-  /** Time limits of the current statement. */
+  /** The current statement's time limits. */
   private get bounds(): TimeBounds {
     this.sinceMs ??= performance.now();
     return timeBounds(this.commands.settings.timeoutMs, this.sinceMs);

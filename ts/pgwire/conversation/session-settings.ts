@@ -96,7 +96,7 @@ export class SessionSettings {
     return setting === undefined ? null : `SELECT '${setting.shown(this.values)}' AS "${name}"`;
   }
 
-  /** Restores the initial value of a setting; without a name, restores all settings. */
+  /** Restores a setting's initial value; without a name, restores all settings. */
   reset(name?: string): void {
     if (name === undefined) {
       this.values = this.first;

@@ -12,7 +12,7 @@ export type ConversationState =
   | 'waiting'
   /** An error occurred in the extended protocol; messages are skipped until Sync. */
   | 'skipping'
-  /** The client sends the data of a COPY. */
+  /** The client is sending COPY data. */
   | 'copying'
   /** The client disconnected. */
   | 'closed';

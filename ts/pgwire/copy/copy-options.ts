@@ -1,4 +1,4 @@
-/** Options of COPY over a connection: their defaults and invalid combinations. */
+/** Options for COPY over a connection: their defaults and invalid combinations. */
 import type { CopyStreamOptions } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
@@ -11,7 +11,7 @@ export interface CopyOptions {
   readonly header: boolean | 'match';
   readonly quote: string;
   readonly escape: string;
-  /** Names of columns; `*` means all columns. */
+  /** Column names; `*` means all columns. */
   readonly forceQuote: readonly string[];
   readonly forceNotNull: readonly string[];
   readonly forceNull: readonly string[];

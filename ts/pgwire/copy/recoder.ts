@@ -5,7 +5,7 @@ const NO_TEXT = Buffer.from([0xff]);
 const REPLACEMENT = '\ufffd';
 
 export class Recoder {
-  /** The encoding as a web label. */
+  /** The encoding's web label. */
   readonly encoding: string;
   private readonly decoder: InstanceType<typeof TextDecoder>;
 

@@ -52,17 +52,17 @@ interface Entry {
   fits(password: string): boolean | Promise<boolean>;
 }
 
-/** Dependencies of logins. */
+/** Login dependencies. */
 interface LoginSetting {
   /** The users of the database; absent without access control. */
   readonly directory?: Directory | undefined;
-  /** Limiter of failed passwords, which all endpoints share. */
+  /** Limiter for failed passwords, shared by all endpoints. */
   readonly failures: FailureLimiter;
 }
 
 /**
- * Salts of configured accounts. They survive reloads, so that accounts cannot be distinguished from
- * unknown names.
+ * Salts for configured accounts. They survive reloads, so that accounts cannot be distinguished
+ * from unknown names.
  */
 const accountSalts = new NameSalts();
 

@@ -11,11 +11,11 @@ interface ReportFields {
   readonly position?: number | undefined;
   /** Position in the data, if any. */
   readonly where?: string | undefined;
-  /** The PostgreSQL function name for which drivers check. */
+  /** The PostgreSQL function name that drivers check for. */
   readonly routine?: string | undefined;
 }
 
-/** A message: its type, length and the parts of its body. */
+/** A message: its type, length and body parts. */
 function message(type: string, ...buffers: readonly Buffer[]): Buffer {
   let length = 4;
   for (const buffer of buffers) {

@@ -27,7 +27,7 @@ export class BoundValues {
     this.count = source?.count ?? row?.width ?? 0;
   }
 
-  /** The values of a statement without parameters. */
+  /** Values for a statement without parameters. */
   static readonly none: BoundValues = BoundValues.of(ParameterBatch.none);
 
   static of(row: ParameterBatch): BoundValues {

@@ -1,4 +1,4 @@
-/** Prepared statements of a conversation, and portals bound from them. */
+/** A conversation's prepared statements, and the portals bound from them. */
 import {
   type DeclareCursor,
   type ParameterTypes,

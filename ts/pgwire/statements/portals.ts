@@ -1,4 +1,4 @@
-/** The portals of a conversation: bound statements and declared cursors share one namespace. */
+/** A conversation's portals: bound statements and declared cursors share one namespace. */
 import type { Bound } from './bound.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 

@@ -1,4 +1,4 @@
-/** The prepared statements of a conversation, by name. */
+/** A conversation's prepared statements, by name. */
 import type { Stored } from './bound.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 

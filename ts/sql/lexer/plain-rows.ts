@@ -5,7 +5,7 @@
  * parser, so this code never refuses input.
  */
 
-/** Position of the rows of plain literals. */
+/** Position of the plain literal rows. */
 export interface PlainRowsRange {
   readonly rows: number;
   /** Offset of the first parenthesis. */

@@ -169,7 +169,7 @@ function groupsAround(
   return groups;
 }
 
-/** Returns the operand of a set operation that contains the offset. */
+/** Returns the set operation's operand that contains the offset. */
 function blockAround(tokens: Tokens, level: Level, offset: number): [number, number] {
   let start = level.at;
   while (!level.done) {

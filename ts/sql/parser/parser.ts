@@ -35,7 +35,7 @@ export interface Grammar {
 
 /** Records which words and elements are valid at a token. */
 export interface Probe {
-  /** Index of the token that is probed. */
+  /** Index of the probed token. */
   readonly index: number;
   readonly keywords: Set<string>;
   readonly contexts: Set<ProbeContext>;
@@ -140,7 +140,7 @@ export class Parser {
   }
 
   /**
-   * Like `at`, but does not record the word as valid. It is for words that are tested only for an
+   * Like `at`, but does not record the word as valid. Used for words that are tested only for an
    * error message or to resolve an ambiguity.
    */
   sees(value: string, next = ''): boolean {

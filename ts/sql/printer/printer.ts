@@ -241,7 +241,7 @@ function printUpdate(printer: Printer, node: UpdateNode): string {
   return clauses.join(' ');
 }
 
-/** Options of CREATE TABLE that have their own syntax; all others are printed after WITH. */
+/** CREATE TABLE options that have their own syntax; all others are printed after WITH. */
 const PLACED: ReadonlySet<string> = new Set([
   'TEMP',
   'TEMPORARY',

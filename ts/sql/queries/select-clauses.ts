@@ -1,4 +1,4 @@
-/** Clauses of a SELECT block that have their own syntax. */
+/** SELECT block clauses that have their own syntax. */
 import type {
   Fill,
   LatestOn,

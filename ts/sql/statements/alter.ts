@@ -331,8 +331,8 @@ function partitions(p: Parser, change: PartitionChange): AlterAction & { action:
 }
 
 /**
- * Parses the conversion of partitions. Format options after WITH are hints for QuestDB and have no
- * effect here.
+ * Parses a partition conversion. Format options after WITH are hints for QuestDB and have no effect
+ * here.
  */
 function convert(p: Parser): AlterAction {
   p.expect('PARTITION');

@@ -298,9 +298,7 @@ function indexedColumns(p: Parser): Name[] {
   return isPlain ? columns : [];
 }
 
-/**
- * Parses the order and operators of an index column. Returns false if the column is an expression.
- */
+/** Parses an index column's order and operators. Returns false if the column is an expression. */
 function takeColumnOptions(p: Parser): boolean {
   let isPlain = true;
   while (!p.at(',') && !p.at(')')) {

@@ -1,4 +1,4 @@
-/** CREATE TABLE, and the selection of a production for each CREATE statement. */
+/** Parses CREATE TABLE, and selects the production for each CREATE statement. */
 import type {
   ColumnDefinition,
   CreateTableNode,

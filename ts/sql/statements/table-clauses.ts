@@ -103,7 +103,7 @@ export function indexOptions(p: Parser): OptionValue[] {
   }
 }
 
-/** The stages of a storage policy: each stage's keywords, and its member in the tree. */
+/** Storage policy stages: each stage's keywords, and its member in the tree. */
 const STAGES = [
   ['TO', 'PARQUET', 'to_parquet'],
   ['TO', 'REMOTE', 'to_remote'],
