@@ -26,16 +26,15 @@ export type OpenOptions = {
    */
   readonly exportRoot?: string;
   /**
-   * Maximum memory of the process in bytes. Default: the memory of the machine or of the control
-   * group.
+   * Maximum process memory in bytes. Default: the memory of the machine or its control group.
    */
   readonly processMemoryBytes?: number;
   /**
-   * Maximum memory of all queries together in bytes; default: half of `processMemoryBytes`.
+   * Maximum combined memory of all queries in bytes; default: half of `processMemoryBytes`.
    */
   readonly memoryLimitBytes?: number;
   /**
-   * Maximum memory of one query in bytes; default: a quarter of `memoryLimitBytes`.
+   * Maximum memory per query in bytes; default: a quarter of `memoryLimitBytes`.
    */
   readonly queryMemoryLimitBytes?: number;
   /**
@@ -48,8 +47,8 @@ export type OpenOptions = {
    */
   readonly workers?: number;
   /**
-   * Minimum number of rows in a scan partition and maximum number of rows in its batches;
-   * default: the fastest values.
+   * Minimum number of rows in a scan partition and maximum number of rows in its batches; by
+   * default, the fastest values are chosen.
    */
   readonly scanPartitionRows?: number;
   /**
@@ -87,7 +86,7 @@ export type OpenOptions = {
    */
   readonly answersFromViews?: boolean;
   /**
-   * Maximum memory in bytes for the cached recent changes of followed tables; default: a 64th of
+   * Maximum memory in bytes for cached recent changes to followed tables; default: a 64th of
    * `processMemoryBytes`, at most 64 MiB.
    */
   readonly recentChangesBytes?: number;
@@ -102,7 +101,7 @@ export type OpenOptions = {
    */
   readonly followedForMs?: number;
   /**
-   * Number of manifests retained: 2 (default), or 1 to retain no fallback.
+   * Number of manifests retained: 2 (default), or 1 for no fallback.
    */
   readonly keepGenerations?: number;
   /**
@@ -119,12 +118,12 @@ export type OpenOptions = {
    */
   readonly diskReserveBytes?: number;
   /**
-   * Maximum disk space in bytes that all queries may spill to; default: a quarter of the free
-   * disk space.
+   * Maximum disk space in bytes that all queries combined may spill to; default: a quarter of
+   * the free disk space.
    */
   readonly spillLimitBytes?: number;
   /**
-   * Maximum number of imported rows in memory for a new table; default 500,000.
+   * Maximum number of imported rows held in memory for a new table; default 500,000.
    */
   readonly maxUncommittedRows?: number;
   /**
@@ -148,11 +147,11 @@ export type OpenOptions = {
    */
   readonly maxCellBytes?: number;
   /**
-   * Maximum number of elements of an array value.
+   * Maximum number of elements in an array value.
    */
   readonly maxArrayElements?: number;
   /**
-   * Maximum length of an imported line in bytes.
+   * Maximum length of an imported line, in bytes.
    */
   readonly maxLineBytes?: number;
 };
@@ -183,7 +182,7 @@ export type Setting = {
    */
   readonly sensitive: boolean;
   /**
-   * Whether a reload of the configuration applies it.
+   * Whether a configuration reload applies it.
    */
   readonly reloadable: boolean;
 };
@@ -214,7 +213,7 @@ export type StatementContext = {
    */
   readonly timeoutMs?: number;
   /**
-   * The elapsed part of `timeoutMs` in milliseconds: the time since the statement arrived.
+   * Milliseconds of `timeoutMs` that have already elapsed since the statement arrived.
    */
   readonly elapsedMs?: number;
   /**
@@ -279,11 +278,11 @@ export type Visibility = {
    */
   readonly tables: { [key in string]?: ReadonlyArray<string> | null } | null;
   /**
-   * Like `tables`, but for readable columns, on which the user has SELECT.
+   * Like `tables`, but for the columns on which the user has SELECT.
    */
   readonly reads: { [key in string]?: ReadonlyArray<string> | null } | null;
   /**
-   * Whether the user may read files of the server.
+   * Whether the user may read files on the server.
    */
   readonly files: boolean;
   /**
@@ -319,7 +318,7 @@ export type StatementDescription = {
    */
   readonly command: string;
   /**
-   * Columns of the result; empty if it has none.
+   * The result columns; empty if the statement returns no result.
    */
   readonly columns: ReadonlyArray<ResultColumn>;
   /**
@@ -375,7 +374,7 @@ export type ResultColumn = {
    */
   readonly type: string;
   /**
-   * Number of dimensions of an array, otherwise 0.
+   * Number of array dimensions; 0 if the column is not an array.
    */
   readonly dimensions: number;
   /**
@@ -383,7 +382,7 @@ export type ResultColumn = {
    */
   readonly oid?: number;
   /**
-   * The table column from which the result column is selected, if any.
+   * The table column that the result column is selected from, if any.
    */
   readonly source?: ColumnSource;
 };
@@ -409,7 +408,7 @@ export type TextFormatRequest = {
    */
   readonly format: TextFormat;
   /**
-   * The files, in the order of their rows.
+   * The files, in the order in which their rows are returned.
    */
   readonly files: ReadonlyArray<TextPath>;
   /**
@@ -433,7 +432,7 @@ export type TextPath = {
 
 export type TextShape = {
   /**
-   * How the files are read, in the order of the request.
+   * How to read each file, in the order of the request.
    */
   readonly files: ReadonlyArray<TextFile>;
   /**
@@ -453,7 +452,7 @@ export type TextFile = {
    */
   readonly version: string;
   /**
-   * Time of the examination in milliseconds since 1970.
+   * Time when the file was examined, in milliseconds since 1970.
    */
   readonly examinedAt: number;
   /**
@@ -462,7 +461,7 @@ export type TextFile = {
    */
   readonly edges: string;
   /**
-   * Path of the copy converted to UTF-8 CSV, if the file itself has another format.
+   * Path of the copy converted to UTF-8 CSV, if the file itself is in a different format.
    */
   readonly converted?: string;
   /**
@@ -549,7 +548,7 @@ export type ExecuteOptions = {
    */
   readonly rows: RowFormat;
   /**
-   * Id of the execution, unique among running executions. The engine assigns one when absent.
+   * The execution's id, unique among running executions. If absent, the engine assigns one.
    */
   readonly queryId?: number;
   /**
@@ -573,11 +572,11 @@ export type ExecuteOptions = {
    */
   readonly last?: number;
   /**
-   * Timeout of the statement in milliseconds; no limit when absent.
+   * Statement timeout in milliseconds; no limit when absent.
    */
   readonly timeoutMs?: number;
   /**
-   * The elapsed part of `timeoutMs` in milliseconds: the time since the statement arrived.
+   * Milliseconds of `timeoutMs` that have already elapsed since the statement arrived.
    */
   readonly elapsedMs?: number;
   /**
@@ -642,11 +641,11 @@ export type ChangeKind = 'none' | 'rows' | 'range';
 
 export type ChangedRange = {
   /**
-   * The first timestamp; null: unbounded.
+   * The first timestamp; null if unbounded.
    */
   readonly from: string | null;
   /**
-   * The last timestamp, inclusive; null: unbounded.
+   * The last timestamp, inclusive; null if unbounded.
    */
   readonly to: string | null;
 };
@@ -677,7 +676,7 @@ export type RowFormat =
   | {
       readonly format: 'pg';
       /**
-       * Format code per column: 0 text, 1 binary.
+       * Format code per column: 0 for text, 1 for binary.
        */
       readonly formatCodes: ReadonlyArray<number>;
       /**
@@ -723,7 +722,7 @@ export type ParquetOptions = {
    */
   readonly rowGroupSize?: number;
   /**
-   * Size of a data page in bytes. Default 1,048,576.
+   * Data page size in bytes. Default 1,048,576.
    */
   readonly dataPageSize?: number;
   /**
@@ -752,7 +751,8 @@ export type Summary = {
    */
   readonly rowsReturned: number;
   /**
-   * Number of rows of the query with `countAll`, otherwise the number of rows processed.
+   * With `countAll`, the number of rows in the query result; otherwise, the number of rows
+   * processed.
    */
   readonly rowsTotal: number;
   /**
@@ -858,7 +858,7 @@ export type LogLine = {
    */
   readonly event: string;
   /**
-   * Further data of the event: ids, names and durations in milliseconds.
+   * Additional event data: ids, names and durations in milliseconds.
    */
   readonly fields: { readonly [name: string]: unknown };
 };
@@ -892,7 +892,7 @@ export type AppenderSpec = {
    */
   readonly partitionBy?: string;
   /**
-   * Number of staged rows at which they are written to disk.
+   * Number of staged rows that triggers a write to disk.
    */
   readonly maxUncommittedRows?: number;
   /**
@@ -925,7 +925,7 @@ export type CsvTextSpec = {
    */
   readonly atomicity: CsvAtomicity;
   /**
-   * Whether surplus fields of a line are ignored instead of rejecting the line.
+   * Whether to ignore a line's surplus fields instead of rejecting the line.
    */
   readonly skipExtraValues: boolean;
 };
@@ -946,7 +946,7 @@ export type CsvColumnSpec = {
    */
   readonly type: string;
   /**
-   * Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS` values; ISO formats when absent. For numbers,
+   * Pattern for DATE, TIMESTAMP and `TIMESTAMP_NS` values; ISO formats when absent. For numbers,
    * the decimal mark.
    */
   readonly pattern?: string;
@@ -986,7 +986,7 @@ export type TextReport = {
    */
   readonly rowsRejected: number;
   /**
-   * Number of failed conversions per column of the input.
+   * Number of failed conversions per input column.
    */
   readonly columnErrors: ReadonlyArray<number>;
   /**
@@ -994,8 +994,8 @@ export type TextReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * The wider type of each input column whose guessed type was too narrow. The appender then
-   * commits nothing, and the input must be read again.
+   * The wider type of each input column whose guessed type was too narrow. In that case, the
+   * appender commits nothing, and the input must be read again.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
@@ -1029,7 +1029,7 @@ export type AppendReport = {
    */
   readonly rowsRejected: number;
   /**
-   * Number of failed conversions per column of the input.
+   * Number of failed conversions per input column.
    */
   readonly columnErrors: ReadonlyArray<number>;
   /**
@@ -1037,8 +1037,8 @@ export type AppendReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * The wider type of each input column whose guessed type was too narrow. The appender then
-   * commits nothing, and the input must be read again.
+   * The wider type of each input column whose guessed type was too narrow. In that case, the
+   * appender commits nothing, and the input must be read again.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
@@ -1060,15 +1060,15 @@ export type MessagesProgress = {
    */
   readonly messages: number;
   /**
-   * Total bytes of these messages.
+   * Total size of these messages in bytes.
    */
   readonly bytes: number;
   /**
-   * Number of messages not read yet.
+   * Number of messages not yet read.
    */
   readonly left: number;
   /**
-   * Total bytes of these messages.
+   * Total size of the unread messages in bytes.
    */
   readonly leftBytes: number;
   /**
@@ -1091,11 +1091,11 @@ export type RequestedCommit = {
    */
   readonly messages: number;
   /**
-   * Number of rows in all its tables.
+   * Total number of rows in its tables.
    */
   readonly rows: number;
   /**
-   * Indexes of its tables in the plan.
+   * Indexes of its tables within the plan.
    */
   readonly tables: ReadonlyArray<number>;
   /**
@@ -1111,7 +1111,7 @@ export type LinesSpec = {
    */
   readonly kind: AppenderKind;
   /**
-   * Unit of timestamps that do not specify one.
+   * Unit of timestamps without an explicit unit.
    */
   readonly precision: LinePrecision;
   /**
@@ -1127,11 +1127,11 @@ export type LinesSpec = {
    */
   readonly partitionBy: string;
   /**
-   * Maximum length of a line in bytes.
+   * Maximum line length in bytes.
    */
   readonly maxLineBytes: number;
   /**
-   * Maximum size in bytes of all pending rows in memory.
+   * Maximum total size in bytes of the pending rows in memory.
    */
   readonly maxPendingBytes: number;
   /**
@@ -1170,15 +1170,15 @@ export type ColumnsSpec = {
    */
   readonly maxDictionaryBytes: number;
   /**
-   * Number of pending rows at which they must be committed.
+   * Number of pending rows that forces a commit.
    */
   readonly maxPendingRows: number;
   /**
-   * Maximum size in bytes of all pending rows in memory.
+   * Maximum total size in bytes of the pending rows in memory.
    */
   readonly maxPendingBytes: number;
   /**
-   * Maximum size in bytes of the pending rows and dictionaries of all connections.
+   * Maximum total size in bytes of all connections' pending rows and dictionaries.
    */
   readonly maxTotalBytes: number;
 };
@@ -1189,7 +1189,7 @@ export type RowsReply =
   | {
       readonly state: 'refused';
       /**
-       * Number of the line or message, from 1.
+       * Number of the line or message, counted from 1.
        */
       readonly line: number;
       /**
@@ -1201,7 +1201,7 @@ export type RowsReply =
        */
       readonly reason: string;
       /**
-       * Whether the total size of the rows exceeds a limit, although each row is valid.
+       * Whether the total size of the rows exceeds a limit, even though each row is valid.
        */
       readonly isTooLarge: boolean;
       /**
@@ -1236,7 +1236,7 @@ export type RowsReply =
   | {
       readonly state: 'failed';
       /**
-       * Number of the message that requested the commit, from 1.
+       * Number of the message that requested the commit, counted from 1.
        */
       readonly line: number;
       /**
@@ -1259,7 +1259,7 @@ export type RowsReply =
        */
       readonly transaction?: number;
       /**
-       * Columnar protocol only: the requested commits for which no changes had to be planned.
+       * Columnar protocol only: the requested commits that required no planned changes.
        */
       readonly commits?: ReadonlyArray<RequestedCommit>;
       /**
@@ -1297,7 +1297,7 @@ export type CopySpec = {
    */
   readonly format: CopyFormat;
   /**
-   * Delimiter between the values of a line. Like `quote` and `escape`, it is one ASCII
+   * The delimiter between the values on a line. Like `quote` and `escape`, it is a single ASCII
    * character.
    */
   readonly delimiter: string;
@@ -1318,7 +1318,7 @@ export type CopySpec = {
    */
   readonly header: CopyHeader;
   /**
-   * The value encoding for each parameter of the INSERT.
+   * The value encoding for each INSERT parameter.
    */
   readonly columns: ReadonlyArray<CopyColumnSpec>;
 };
@@ -1333,11 +1333,11 @@ export type CopyColumnSpec = {
    */
   readonly oid: number;
   /**
-   * CSV only: an unquoted value is never null.
+   * CSV only: whether to treat unquoted values as non-null.
    */
   readonly forceNotNull: boolean;
   /**
-   * CSV only: a quoted value may be null.
+   * CSV only: whether quoted values may be null.
    */
   readonly forceNull: boolean;
 };
@@ -1367,7 +1367,7 @@ export type CopyMistake = {
    */
   readonly message: string;
   /**
-   * Details of the error, if any.
+   * Error details, if any.
    */
   readonly detail?: string;
   /**
@@ -1378,7 +1378,7 @@ export type CopyMistake = {
 
 export type HandoffSpec = {
   /**
-   * Id of the handoff, unique among running handoffs and queries.
+   * The handoff's id, unique among running handoffs and queries.
    */
   readonly id: number;
   /**
@@ -1407,19 +1407,19 @@ export type PgHandoff = {
 
 export type HandoffStatement = {
   /**
-   * Body of the Bind message up to and including the number of values.
+   * Bind message body up to and including the number of values.
    */
   readonly head: ReadonlyArray<number>;
   /**
-   * Body of the Bind message after the values.
+   * Bind message body after the values.
    */
   readonly tail: ReadonlyArray<number>;
   /**
-   * Header of the encoded parameter row. It is followed by the values of a Bind message.
+   * Header of the encoded parameter row. The values of a Bind message follow it.
    */
   readonly header: ReadonlyArray<number>;
   /**
-   * Format code per column: 0 text, 1 binary.
+   * Format code per column: 0 for text, 1 for binary.
    */
   readonly formatCodes: ReadonlyArray<number>;
   /**
@@ -1430,15 +1430,15 @@ export type HandoffStatement = {
 
 export type HttpHandoff = {
   /**
-   * The bytes of a request before the SQL text.
+   * The request bytes before the SQL text.
    */
   readonly before: string;
   /**
-   * The bytes of a request after the SQL text.
+   * The request bytes after the SQL text.
    */
   readonly after: string;
   /**
-   * Maximum length of a request in bytes.
+   * Maximum request length in bytes.
    */
   readonly maxRequestBytes: number;
   /**
@@ -1447,7 +1447,7 @@ export type HttpHandoff = {
    */
   readonly head: [string, string, string];
   /**
-   * Maximum length of a response body in bytes.
+   * Maximum response body length in bytes.
    */
   readonly maxBodyBytes: number;
   /**
@@ -1486,7 +1486,7 @@ export type HandoffQuery = {
    */
   readonly text: string;
   /**
-   * Types of the literals, which become the statement's parameters; `None` for strings.
+   * Literal types; the literals become the statement's parameters. `None` for strings.
    */
   readonly types: ReadonlyArray<string | null>;
   /**

@@ -234,7 +234,7 @@ export type LogicalOperator = 'And' | 'Or';
 
 export type CaseBranch = {
   /**
-   * The condition, or the value that is compared with the operand.
+   * The condition, or the value compared with the operand.
    */
   when: number;
   /**
@@ -648,8 +648,7 @@ export type CreateTableNode = {
    */
   dedup_keys: Array<Name>;
   /**
-   * PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, for the table and for single
-   * columns.
+   * PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, at table and column level.
    */
   constraints: Array<ConstraintNode>;
   /**
@@ -696,8 +695,8 @@ export type ColumnDefinition = {
    */
   default: number | null;
   /**
-   * Options of the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`, `INCLUDE (…)`,
-   * `PARQUET (…)`. The value is the content of the parentheses.
+   * Index or file format options: `INDEX CAPACITY n`, `INDEX TYPE t`, `INCLUDE (…)`, `PARQUET
+   * (…)`. The value is the content of the parentheses.
    */
   options: Array<OptionValue>;
 };
@@ -817,7 +816,7 @@ export type Conflict = {
    */
   keys: Array<Name>;
   /**
-   * SET column = expression. The expressions can read the existing row and the row `excluded`.
+   * SET column = expression. The expressions can read the existing row and the `excluded` row.
    * Empty for DO NOTHING.
    */
   assignments: Array<[Name, number]>;

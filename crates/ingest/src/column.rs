@@ -330,8 +330,8 @@ impl ColumnBuilder {
     }
 }
 
-/// Returns a column without input values. It contains only nulls, or the type's default for types
-/// without null.
+/// Returns a column for which there is no input. It contains only nulls, or the default value for
+/// types without null.
 #[must_use]
 pub fn absent_column(sql_type: SqlType, rows: usize) -> ArrayRef {
     match sql_type {

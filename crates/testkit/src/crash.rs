@@ -71,7 +71,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant::SkipDirSync("db/t/"),
 ];
 
-/// Faults with no effect that a client could observe, and why.
+/// Faults whose effects no client could observe, each with the reason.
 pub const EQUIVALENT: &[(Mutant, &str)] = &[(
     Mutant::Protocol(PlantedFault::ReplayAllLogs),
     "transactions in the manifest have numbers below the next one and are skipped",

@@ -236,7 +236,7 @@ impl Case<'_> {
         ))
     }
 
-    /// Checks that a damaged table shows only rows that were written. It may lack rows.
+    /// Checks that a damaged table shows only rows that were written. Rows may be missing.
     fn has_no_wrong_row(&self, name: &str, read: &ModelTable) -> Result<(), String> {
         let models = self.history.past.iter().chain([&self.history.model, self.baseline]);
         let known: std::collections::HashSet<_> = models

@@ -119,7 +119,7 @@ fn session(
     history: &mut History,
 ) -> Result<(), String> {
     let shared: Arc<dyn Vfs> = Arc::new(faulty.clone());
-    // Opening or reading may fail, but without any other effect.
+    // Opening or reading may fail, but must have no other effect.
     let Ok(storage) = Storage::open(shared, options.clone()) else { return Ok(()) };
     let Ok(opened) = Model::read(&storage.snapshot()) else { return Ok(()) };
     let at_least = history.after_kill(faulty.disk().sync_has_failed());
@@ -139,7 +139,7 @@ fn session(
         }
     }
     drop(client);
-    // A single fault can fail at most one of two reads, because it must not break readers
+    // A single fault can make at most one of two reads fail, because it must not break readers
     // permanently.
     let reads = || Model::read(&storage.snapshot());
     if !faulty.lasts()

@@ -13,7 +13,7 @@ use tidemark_vfs::{RealVfs, Vfs};
 
 const DAY_MICROS: i64 = 86_400_000_000;
 const ROWS: usize = 10_000;
-/// Number of columns in addition to the timestamp. With them, a log record takes about 400 kB.
+/// Number of columns besides the timestamp, chosen so that a log record takes about 400 kB.
 const VALUES: usize = 4;
 
 fn options() -> StorageOptions {

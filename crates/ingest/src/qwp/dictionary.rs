@@ -30,7 +30,7 @@ impl Dictionary {
         self.ends.len()
     }
 
-    /// Returns the memory used by the dictionary in bytes.
+    /// Returns the dictionary's memory use in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.texts.capacity()
             + self.ends.capacity() * size_of::<usize>()

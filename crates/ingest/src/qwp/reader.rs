@@ -55,13 +55,13 @@ impl QwpReader {
         self.rows
     }
 
-    /// Returns the memory used by uncommitted rows in bytes.
+    /// Returns the memory use of uncommitted rows in bytes.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
         self.pending_bytes
     }
 
-    /// Returns the memory used by the dictionary in bytes.
+    /// Returns the dictionary's memory use in bytes.
     #[must_use]
     pub fn dictionary_bytes(&self) -> usize {
         self.dictionary.memory_bytes()
