@@ -1,4 +1,4 @@
-//! One step of a change feed: waits for the next change of the table that a query reads, and runs
+//! One step of a change feed: waits for the next change to the table that a query reads, and runs
 //! the query over the changed rows.
 //!
 //! The protocol runs a feed as a loop of such steps. Each step is a normal execution, so
@@ -26,7 +26,7 @@ use crate::statement::{ExecuteReply, Parameters, Statement};
 
 /// Interval between commit announcements. On a busy table, an announcement covers several commits.
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(10);
-/// Increase of the announcement interval per waiting feed. It limits the CPU use of many feeds to a
+/// Increase in the announcement interval per waiting feed. It limits the CPU use of many feeds to a
 /// fraction of a core.
 const INTERVAL_PER_FEED: Duration = Duration::from_millis(1);
 
@@ -65,16 +65,16 @@ pub(crate) async fn announce_commits(database: Weak<Database>) {
 struct Reading {
     query: Box<BoundQuery>,
     table: TableId,
-    /// Schema version of the table.
+    /// The table's schema version.
     version: u64,
     /// Whether the binding remains valid until the table's schema version changes.
     is_stable: bool,
 }
 
-/// The next change of a table.
+/// The next change to a table.
 enum Found {
     Nothing,
-    /// A change and its rows: either the rows in these time ranges of the table, or the added rows.
+    /// A change and its rows: either the table's rows in these time ranges, or the added rows.
     Rows(TableChange, Arc<TableSnapshot>, Vec<TimeRange>),
 }
 

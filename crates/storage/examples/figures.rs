@@ -138,7 +138,7 @@ fn batch(first: usize, rows: usize, late: f64, random: &mut Random) -> RecordBat
 const NAMES: [&str; 8] =
     ["BTC-USD", "ETH-USD", "SOL-USD", "ADA-USD", "DOT-USD", "XRP-USD", "LTC-USD", "UNI-USD"];
 
-/// Measures elapsed time and CPU time of this thread, in seconds.
+/// Measures elapsed time and this thread's CPU time, in seconds.
 struct Watch {
     start: Instant,
     cpu: f64,
@@ -264,7 +264,7 @@ fn scan(root: &Path) {
     );
 }
 
-/// Sums in independent lanes, so that memory bandwidth is the bottleneck and not addition latency.
+/// Sums in independent lanes so that memory bandwidth is the bottleneck, not addition latency.
 fn sum(values: &[f64]) -> f64 {
     let mut queue = [0.0; 16];
     let chunks = values.chunks_exact(16);
@@ -277,7 +277,8 @@ fn sum(values: &[f64]) -> f64 {
     rest + queue.iter().sum::<f64>()
 }
 
-/// Sync time of the disk that the performance goals assume. Slower disks are not delayed further.
+/// Sync time of the disk that the performance goals assume. Syncs on slower disks are not delayed
+/// further.
 const SYNC: Duration = Duration::from_millis(2);
 
 /// A disk whose syncs take at least [`SYNC`].
@@ -414,7 +415,8 @@ fn anonymous_bytes() -> u64 {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
 }
 
-/// Measures the peak memory of an import that is at least ten times as large as its memory budget.
+/// Measures an import's peak memory. The import is at least ten times as large as its memory
+/// budget.
 fn memory(parent: &Path, rows: usize) {
     let root = TempDir::new_in(parent).unwrap();
     let given = 32 << 20;

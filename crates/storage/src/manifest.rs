@@ -111,7 +111,7 @@ impl Generations {
         self.current.chain.last().into_iter().chain(previous).copied()
     }
 
-    /// The parent of the next manifest, if that is an edit.
+    /// The next manifest's parent, if the next manifest is an edit.
     fn parent(&self) -> Option<&Manifested> {
         let parent = if self.retained_count == 1 {
             Some(&self.current)
@@ -273,7 +273,7 @@ pub(crate) fn load(
     Ok(ready((loaded, None), Some(error)))
 }
 
-/// Makes `CURRENT` name an existing manifest, which may never have been synced.
+/// Makes `CURRENT` name an existing manifest, even one that may never have been synced.
 fn repoint(vfs: &dyn Vfs, number: u64) -> EngineResult<()> {
     let path = manifest(number);
     let file = vfs.open(&path, OpenMode::Write);

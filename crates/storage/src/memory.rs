@@ -12,7 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 const SLOW_DOWN: Duration = Duration::from_millis(200);
 /// Maximum time a write waits at the high mark before it is refused.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Polling interval of a waiting write.
+/// Polling interval for a waiting write.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Memory pressure.
@@ -27,7 +27,7 @@ pub enum Pressure {
     High,
 }
 
-/// Memory in use, and its limit.
+/// Memory use and its limit.
 #[derive(Debug)]
 pub(crate) struct Memory {
     /// Log bytes that no checkpoint has written to segments. The rows in memory are about the same

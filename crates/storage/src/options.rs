@@ -3,7 +3,7 @@
 use tidemark_types::double_array::MAX_ARRAY_ELEMENTS;
 
 /// Durability of an acknowledged commit. Every mode preserves the write order, so a power loss can
-/// lose the latest commits but never breaks a table.
+/// lose the latest commits but never corrupts a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitMode {
     /// Survives power loss: the log is synced before the commit is visible or acknowledged.
@@ -24,7 +24,7 @@ pub enum Verify {
     /// A column of a segment is verified when it is first read.
     #[default]
     First,
-    /// Only footers and the log are verified, so bit rot in columns yields wrong answers.
+    /// Only footers and the log are verified, so bit rot in columns leads to wrong answers.
     Off,
 }
 
@@ -56,13 +56,13 @@ pub enum PlantedFault {
     ReuseFailedLog,
     /// A bulk segment whose sync failed is synced again instead of being written to another file.
     ResyncSegment,
-    /// Replay ignores that a newer file voids the tail of an older one.
+    /// Replay ignores the fact that a newer file voids the tail of an older one.
     IgnoreVoid,
     /// The next flush does not sync a log file that is full.
     ForgetRotatedFile,
     /// Replay accepts a header together with the records of another group.
     IgnoreGroupBinding,
-    /// The record of a bulk write is logged before its segments are moved to the named paths.
+    /// A bulk write's record is logged before its segments are moved to the named paths.
     AdoptBeforeMove,
     /// Recovery removes files that only the manifest names.
     RemoveManifestFiles,
@@ -70,7 +70,7 @@ pub enum PlantedFault {
     ReplayAllLogs,
     /// The file names in a database copy are not synced before the copy counts as complete.
     ForgetBackupNames,
-    /// The files of a copy are removed before the rename of its directory is durable.
+    /// A copy's files are removed before the rename of its directory is durable.
     RemoveBackupInPlace,
     /// Recovery reuses file numbers that were assigned since the last manifest.
     ForgetFileNumbers,

@@ -81,7 +81,7 @@ impl Snapshot {
         records.into_iter().flat_map(|r| r.iter()).map(|(key, value)| (key.as_str(), &**value))
     }
 
-    /// Version of the records of a kind, for caches derived from them.
+    /// Version of all records of one kind, for caches derived from them.
     #[must_use]
     pub fn records_version(&self, kind: &str) -> RecordsVersion {
         RecordsVersion(self.records.get(kind).map(Arc::clone))
@@ -195,7 +195,7 @@ fn retained_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
     bytes
 }
 
-/// Path and length of every segment file of a table.
+/// Path and length of each of a table's segment files.
 fn files(table: &TableSnapshot) -> Vec<(String, u64)> {
     let mut files = Vec::new();
     for partition in table.all_partitions() {

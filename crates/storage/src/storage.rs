@@ -51,7 +51,7 @@ use crate::table::schema::TableId;
 /// Size in bytes at which a group stops accepting transactions.
 const GROUP_BYTES: usize = 16 << 20;
 
-/// State that only the holder of the log lock may access.
+/// State that only the log lock's holder may access.
 #[derive(Debug)]
 struct Writer {
     log: Log,
@@ -102,7 +102,7 @@ pub struct Storage {
     ends: Mutex<Option<Instant>>,
 }
 
-/// End of the written log: its files, and the number of valid bytes in each.
+/// End of the written log: its files, and the number of valid bytes in each file.
 #[derive(Debug)]
 pub(crate) struct LogPosition {
     pub(crate) files: Vec<(u64, u64)>,

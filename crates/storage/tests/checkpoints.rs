@@ -141,7 +141,7 @@ fn startup_finds_no_unreferenced_files() {
         let storage = open(&disk, options.clone());
         let table = create(&storage, "t");
         for round in 0..12 {
-            // Late rows, so that older segments are merged and rewritten.
+            // Late rows, so older segments are merged and rewritten.
             append(&storage, "t", &[round * 7 % 5, DAY + round, round], &format!("s{round}"));
             import(&storage, table, &[&[20 - round, DAY / 2]]);
             storage.checkpoint().unwrap();

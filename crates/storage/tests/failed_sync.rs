@@ -75,8 +75,8 @@ fn rows(storage: &Storage, name: &str) -> EngineResult<usize> {
     Ok(count)
 }
 
-/// Checks that every possible state after a power loss opens without damage and contains this
-/// number of rows.
+/// Checks that every possible state after a power loss opens without damage and has this number of
+/// rows.
 fn survives_power_loss(vfs: &SimVfs, mode: CommitMode, expected: usize) {
     for seed in 0..40 {
         let storage = open(&vfs.power_loss(seed), mode);
@@ -141,7 +141,7 @@ fn a_checkpoint_does_not_rely_on_a_log_whose_sync_failed() {
     storage.checkpoint().unwrap();
     assert!(vfs.sync_has_failed());
     survives_power_loss(&vfs, mode, 20);
-    // The previous generation lacks the data of the failed sync, so it must not serve as a
+    // The previous generation lacks the data that the failed sync lost, so it must not serve as a
     // fallback.
     let manifests: Vec<String> =
         vfs.files().into_iter().filter(|path| path.starts_with("db/manifest.")).collect();

@@ -195,8 +195,8 @@ fn late_rows_of_an_import_are_returned_in_time_order() {
     seed.map_or(0..60, |seed: u64| seed..seed + 1).for_each(round);
 }
 
-/// 5 % of the rows are late by less than the lag, and memory suffices for the lag. No two segments
-/// overlap, so a checkpoint has nothing to merge.
+/// 5 % of the rows are late, but by less than the lag, and there is enough memory for the lag. No
+/// two segments overlap, so a checkpoint has nothing to merge.
 #[test]
 fn rows_within_the_lag_create_no_overlapping_segments() {
     let mut random = Random(5);

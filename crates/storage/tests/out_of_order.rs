@@ -88,7 +88,7 @@ fn segments(storage: &Storage) -> usize {
     table.partition_list().iter().map(|partition| partition.segments).sum()
 }
 
-/// Commits and imports portions of random sizes and times, with checkpoints between them.
+/// Commits and imports portions with random sizes and times, with checkpoints between them.
 fn mixed(seed: u64) {
     let disk = SimVfs::new(seed);
     let mut storage = open(&disk);

@@ -1,5 +1,5 @@
-//! Recovers a damaged table without its damaged data, which is reported exactly. Also tests the
-//! verification modes of segments.
+//! Recovers a damaged table without its damaged data, which is reported exactly. Also tests when
+//! segments are verified.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -1,5 +1,4 @@
-//! Dictionary keys that are checked once and are then valid for any dictionary of sufficient
-//! length.
+//! Dictionary keys that are checked once and are then valid for any dictionary that is long enough.
 
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array};

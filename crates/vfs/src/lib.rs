@@ -68,7 +68,7 @@ pub struct DirEntry {
 pub trait VfsFile: Send + Sync + Debug {
     /// Reads up to `buffer.len()` bytes; fewer only at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `data`, and extends the file where needed.
+    /// Writes all of `data`, and extends the file if necessary.
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
     /// Makes the content and the length durable. Never retried after a failure.
     fn sync(&self) -> io::Result<()>;
@@ -115,7 +115,7 @@ pub trait Vfs: Send + Sync + Debug {
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file's name. Existing maps of the file remain readable.
     fn unlink(&self, path: &str) -> io::Result<()>;
-    /// Returns the entries of a directory, sorted by name.
+    /// Returns a directory's entries, sorted by name.
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
     /// Acquires the exclusive lock on a file, and creates the file. Fails with `RootLocked` if
     /// another process holds the lock.

@@ -24,7 +24,7 @@ pub enum SimFault {
         at: u64,
     },
     /// The first sync of a path that contains `path`, after operation `at`, fails. Some of the
-    /// unsynced data is on the disk, and the remainder never reaches it.
+    /// unsynced data is on disk, and the remainder never reaches it.
     FailSync {
         /// Substring of the path.
         path: String,
@@ -125,7 +125,7 @@ impl State {
         self.faults.iter().any(skips)
     }
 
-    /// Actual target of a path under an `InPlace` fault.
+    /// A path's actual target under an `InPlace` fault.
     fn target<'a>(&'a self, path: &'a str) -> &'a str {
         let target = self.faults.iter().find_map(|fault| match fault {
             SimFault::InPlace { from, to } if from == path => Some(to.as_str()),
@@ -225,7 +225,7 @@ impl SimVfs {
         self.state.lock().sync_failed
     }
 
-    /// Number of changing operations so far.
+    /// Number of operations so far that changed something.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.state.lock().operations
@@ -253,8 +253,7 @@ impl SimVfs {
         paths
     }
 
-    /// Changes the durable content of a file without the database's knowledge, as a failing disk
-    /// does.
+    /// Changes a file's durable content without the database's knowledge, as a failing disk does.
     pub fn corrupt(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut state = self.state.lock();
         let inode = state.lookup(path)?;

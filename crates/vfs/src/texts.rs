@@ -33,7 +33,7 @@ struct Found {
     buffers: (u32, u32),
     start: u32,
     end: u64,
-    /// Total bytes of long strings.
+    /// Total size of long strings, in bytes.
     long: u64,
 }
 

@@ -55,7 +55,7 @@ fn truncation_of_a_mapped_file_is_detected() {
                         let wrong = map.iter().filter(|byte| **byte != FILL).count();
                         let is_noticed = wrong == 0 || is_faulted(&map.slice(PAGE));
                         // During the truncation, a kernel with large folios may show zeros in a
-                        // page that it has not removed yet. The same bytes fault afterwards.
+                        // page that it has not yet removed. The same bytes fault afterwards.
                         assert!(is_noticed || !last, "round {round}");
                         if last {
                             break;

@@ -1,4 +1,4 @@
-//! Operations on the whole database: backup copies, checks, and recovery of damaged tables.
+//! Database-wide operations: backup copies, checks, and recovery of damaged tables.
 
 use std::path::Path;
 use std::sync::Arc;

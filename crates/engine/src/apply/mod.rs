@@ -193,7 +193,7 @@ pub(crate) async fn insert_returning(
             batches
         }
     };
-    // Evaluated before the commit, so that an expression error leaves no rows behind.
+    // Evaluated before the commit so that an expression error leaves no rows behind.
     let answers = batches.iter().map(|batch| returning.rows(batch));
     let answers = answers.collect::<EngineResult<Vec<_>>>()?;
     append_all(database, insert, batches, transaction, &query.token).await?;
@@ -292,7 +292,7 @@ async fn commit_view(
     }
 }
 
-/// Returns the changes that create a materialized or live view with its empty table.
+/// Returns the changes that create a materialized or live view and its empty table.
 fn made_view(
     database: &Database,
     (schema, view): (TableSchema, IncrementalView),

@@ -1,4 +1,4 @@
-//! Shared state of change feeds: commit announcements, and how long tables without feeds remain
+//! Shared state of change feeds: commit announcements, and how long a table without feeds remains
 //! followed.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// Default time that a table without feeds remains followed.
 const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
 
-/// Shared state of all change feeds of an open database.
+/// State shared by all change feeds of an open database.
 #[derive(Debug)]
 pub(crate) struct Followers {
     /// The last announced transaction.

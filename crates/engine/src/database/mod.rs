@@ -44,14 +44,14 @@ pub struct Database {
     pub(crate) session: Arc<PlanSession>,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
-    /// Memory used by all connections of the columnar protocol, in bytes.
+    /// Memory used by all columnar protocol connections, in bytes.
     pub(crate) columnar_bytes: Arc<AtomicU64>,
     pub(crate) queries: Arc<QueryCache>,
     /// Kinds of background jobs, all started by a single loop.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
     /// Views that can answer queries on their base tables; `None` if this feature is disabled.
     pub(crate) answering: Option<Arc<AnsweringViews>>,
-    /// Shared state of change feeds.
+    /// State shared by change feeds.
     pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
     /// Maximum length of an imported line, in bytes.
@@ -77,7 +77,7 @@ impl Database {
     }
 
     /// Cancels a query or revokes a handoff; returns false for an unknown id. With `gently`, the
-    /// running statement of a handoff may finish first. Holds locks only briefly.
+    /// handoff's running statement may finish first. Holds locks only briefly.
     pub fn cancel_query(&self, id: u64, gently: bool) -> bool {
         self.handoffs.revoke(id, gently) || self.cancel_query_of(id, None)
     }

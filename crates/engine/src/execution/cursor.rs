@@ -109,7 +109,7 @@ impl Cursor {
             self.fill(max_rows).await
         };
         let chunk = until_stopped(&token, deadline, work).await?;
-        // From here on, the chunk's memory is charged to the reader of the result.
+        // From here on, the chunk's memory is charged to the result's reader.
         self.running.registration.work.account.hand_over(chunk.bytes.capacity());
         Ok(chunk)
     }

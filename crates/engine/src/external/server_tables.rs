@@ -60,7 +60,7 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// Returns the memory use in bytes by category.
+    /// Returns memory use by category, in bytes.
     pub(crate) fn memory_metrics(&self) -> EngineResult<ExternalTable> {
         let (queries, unwritten) = (self.memory.used() as u64, self.storage.unwritten_bytes());
         let own = resident_bytes().unwrap_or(0);

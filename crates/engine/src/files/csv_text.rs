@@ -1,4 +1,4 @@
-//! Converts CSV options from TypeScript into options of the CSV reader.
+//! Converts CSV options from TypeScript into CSV reader options.
 
 use tidemark_border::CsvTextSpec;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};

@@ -6,7 +6,7 @@ use tidemark_border::HandoffQuery;
 /// Header of a parameter row whose values are all in text format.
 const ALL_TEXT: [u8; 2] = [0, 0];
 
-/// The queries of a handoff.
+/// A handoff's queries.
 #[derive(Debug)]
 pub(super) struct Shapes(Vec<HandoffQuery>);
 

@@ -115,7 +115,7 @@ impl SocketThread {
     }
 }
 
-/// State of a socket thread.
+/// A socket thread's state.
 struct Connections {
     thread: Arc<SocketThread>,
     poll: mio::Poll,

@@ -31,7 +31,7 @@ impl Terms {
     }
 }
 
-/// Permitted requests of the wire protocol.
+/// Permitted wire protocol requests.
 pub(super) struct PgTerms {
     pub(super) handoff: PgHandoff,
     pub(super) patterns: Vec<BindPattern>,

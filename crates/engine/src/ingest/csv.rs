@@ -151,7 +151,7 @@ impl CsvAppender {
         self.released(report.await?).await.map(text_report)
     }
 
-    /// Parses the remaining bytes and commits. The rows are then visible, and durable as
+    /// Parses the remaining bytes and commits. The rows are then visible and as durable as
     /// configured.
     pub(crate) async fn finish(&self) -> EngineResult<AppendReport> {
         let report = self.feed.then(|reader| {

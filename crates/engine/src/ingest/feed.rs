@@ -89,7 +89,7 @@ impl<R: Reader> Feed<R> {
         guard::run_blocking("parser", move || {
             // The reading thread holds this lock until the queue is empty.
             let mut guard = shared.reader.lock();
-            // Taken out of the shared state, so that a panic drops the reader.
+            // Taken out of the shared state so that a panic drops the reader.
             let mut reader = guard.take();
             let done = guard::catch("parser", || {
                 shared.read_all(&mut reader);

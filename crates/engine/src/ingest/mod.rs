@@ -56,7 +56,7 @@ struct Named {
 pub enum Finished {
     /// Result of a CSV import.
     Text(Box<AppendReport>),
-    /// Result for rows of several tables.
+    /// Result for rows in several tables.
     Rows(RowsReply),
     /// Result of a COPY.
     Copied(CopyReply),
@@ -94,7 +94,7 @@ impl Appender {
         }
     }
 
-    /// Reads pending messages of the columnar protocol; resolves when it has made progress.
+    /// Reads pending columnar protocol messages; resolves when it has made progress.
     pub async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
         failpoint::hit("engine.append")?;
         match &self.0 {
@@ -116,9 +116,9 @@ impl Appender {
         }
     }
 
-    /// Ends the input and commits. Rows of several tables are only planned by the first call and
-    /// committed by the next. With `split`, only the first of several commits of the columnar
-    /// protocol is planned.
+    /// Ends the input and commits. Rows for several tables are only planned by the first call and
+    /// committed by the next. With `split`, if there are several columnar protocol commits, only
+    /// the first is planned.
     pub async fn finish(&self, split: bool) -> EngineResult<Finished> {
         failpoint::hit("engine.append_finish")?;
         match &self.0 {

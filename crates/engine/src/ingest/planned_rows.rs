@@ -86,7 +86,7 @@ pub(crate) struct PlannedRows {
     tables: Vec<Planned>,
 }
 
-/// One table of a plan.
+/// One table in a plan.
 struct Planned {
     definition: Definition,
     /// For each column of the rows, its position in the table definition.

@@ -33,7 +33,7 @@ pub(super) struct RowSink {
 pub(super) enum Target {
     /// A separate commit.
     Commit(Writer, TableIndex),
-    /// A transaction block, with the definition of the table.
+    /// A transaction block, with the table's definition.
     Block(Arc<Transaction>, Arc<TableSchema>),
 }
 
@@ -78,7 +78,7 @@ impl RowSink {
         }
     }
 
-    /// Discards all rows that do not belong to a block. No row is written afterwards.
+    /// Discards all rows that do not belong to a block. No rows are written afterwards.
     pub(super) async fn given_up(self: Arc<Self>) -> EngineResult<()> {
         guard::run_blocking("writer", move || {
             let target = self.target.lock().take();

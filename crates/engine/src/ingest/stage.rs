@@ -19,7 +19,7 @@ pub(crate) async fn write_all(
     transaction: Option<&Transaction>,
     (token, faults): (&CancelToken, u64),
 ) -> EngineResult<u64> {
-    // The rows of a block remain in memory until the block ends.
+    // A block's rows remain in memory until the block ends.
     while transaction.is_some() || !writer.is_staging(table) {
         let Some(batch) = source.next().await? else {
             check_faults(faults)?;

@@ -193,9 +193,8 @@ impl Block {
         Ok(shown)
     }
 
-    /// Merges adjacent entries that no savepoint separates, so that many small statements form only
-    /// a few entries. Only entries of similar size are merged, so each row is copied O(log n)
-    /// times.
+    /// Merges adjacent entries that no savepoint separates, so many small statements form only a
+    /// few entries. Only entries of similar size are merged, so each row is copied O(log n) times.
     fn join(&mut self) -> EngineResult<()> {
         self.view = None;
         let mut joined: Vec<Waiting> = Vec::with_capacity(self.waiting.len());

@@ -188,7 +188,7 @@ impl Writer {
         }
     }
 
-    /// Commits everything together and returns the number of rows. Blocks until the rows are
+    /// Commits everything together and returns the number of rows. Blocks until the rows are as
     /// durable as configured. If the statement has already been stopped, commits nothing.
     pub fn commit(self, token: &CancelToken) -> EngineResult<u64> {
         self.commit_numbered(token).map(|written| written.rows)

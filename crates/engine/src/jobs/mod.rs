@@ -86,7 +86,7 @@ impl JobKind for StorageWork {
     }
 }
 
-/// State of a job.
+/// A job's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobState {
     /// The job is running.
@@ -119,7 +119,7 @@ impl JobState {
 pub(crate) struct JobReport {
     /// The kind: `refresh`, `policy`, `checkpoint`, `expiry`.
     pub(crate) kind: &'static str,
-    /// The name of the table that the job processes; may be empty.
+    /// Name of the table that the job processes; may be empty.
     pub(crate) name: String,
     pub(crate) state: JobState,
     pub(crate) last_error: Option<String>,
@@ -138,7 +138,7 @@ pub(crate) struct JobReport {
 }
 
 impl JobReport {
-    /// Creates the report for a job of the storage's own thread.
+    /// Creates the report for a job that runs on the storage's own thread.
     fn of_storage(kind: &'static str, report: WorkReport) -> Self {
         Self {
             kind,

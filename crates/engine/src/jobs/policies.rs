@@ -97,7 +97,7 @@ fn note_failure(schema: &TableSchema, floor: i64, message: &str) {
     log::write(Level::Warn, "engine", "policy_failed", fields);
 }
 
-/// Whether an active policy of the table converts partitions to Parquet files.
+/// Whether an active policy on the table converts partitions to Parquet files.
 fn converts(schema: &TableSchema) -> bool {
     schema.policy.as_ref().is_some_and(|policy| policy.to_parquet != 0 && !policy.is_disabled)
 }

@@ -19,7 +19,7 @@ pub(crate) struct JobProgress {
     running_since: Option<Instant>,
     /// Earliest next start.
     pause_until: Option<Instant>,
-    /// End of the accumulated rest periods.
+    /// When the accumulated rest periods end.
     owes_until: Option<Instant>,
     failures: u32,
     last_error: Option<String>,
@@ -67,7 +67,7 @@ impl JobProgress {
         self.last_began_micros = Some(now_micros());
     }
 
-    /// Returns the duration of the current run so far; `None` if the job is not running.
+    /// Returns how long the current run has taken so far; `None` if the job is not running.
     pub(crate) fn running_for(&self) -> Option<Duration> {
         self.running_since.map(|since| since.elapsed())
     }

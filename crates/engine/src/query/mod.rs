@@ -26,7 +26,7 @@ use results::CachedBytes;
 /// Interval between checks for entries that belong to older snapshots.
 const FORGET_EVERY: Duration = Duration::from_millis(500);
 
-/// Cached state of a query.
+/// A query's cached state.
 #[derive(Debug, Clone)]
 pub(crate) enum CachedQuery {
     Bound(Box<BoundQuery>),
@@ -50,7 +50,7 @@ impl QuerySlot {
     }
 }
 
-/// The query cache of a database.
+/// A database's query cache.
 #[derive(Debug, Default)]
 pub(crate) struct QueryCache {
     /// The newest epoch that any statement has used.

@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 16 << 20;
 /// Memory used by a cache entry in bytes, excluding its values and result.
 const ENTRY_BYTES: usize = 256;
 
-/// Cache key of a result: the parameter values, the row selection and the encoding.
+/// A result's cache key: the parameter values, the row selection and the encoding.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ResultKey {
     values: Vec<u8>,
@@ -99,7 +99,7 @@ impl CachedResults {
         self.known.lock().results.get(key)?.clone()
     }
 
-    /// Caches a complete result if it is small and its values have occurred for the second time.
+    /// Caches a complete result if it is small and its values have now occurred twice.
     pub(crate) fn put(&self, key: ResultKey, (bytes, rows): (&[u8], u64), summary: Summary) {
         let values = key.values.len();
         if bytes.len() + values > MAX_RESULT_BYTES {

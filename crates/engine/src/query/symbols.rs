@@ -24,8 +24,8 @@ pub(crate) struct NamedTest {
     test: OnceLock<Option<Placeholders>>,
 }
 
-/// A compiled predicate, and for each parameter its placeholder string, or `None` if the predicate
-/// does not use the parameter.
+/// A compiled predicate with a placeholder string for each parameter. A parameter that the
+/// predicate does not use has `None`.
 #[derive(Debug)]
 struct Placeholders {
     test: Arc<dyn PhysicalExpr>,
@@ -197,7 +197,7 @@ mod tests {
         Tree { spans: vec![Span::default(); nodes.len()], root: 0, first: 0, nodes }
     }
 
-    /// Returns the stored predicate for placeholders of two parameters.
+    /// Returns the stored predicate for the placeholders of two parameters.
     fn stored(
         tree: &Tree,
         met: usize,

@@ -23,9 +23,9 @@ use crate::runtime::resident::{Level, ResidentGuard};
 /// Maximum number of rows that a cheap statement reads. This is one scan batch, which takes less
 /// than a millisecond.
 pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
-/// Interval between memory checks of a statement that waits for memory.
+/// How often a statement that waits for memory checks it.
 const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Maximum number of running statements, including extra slots, as a multiple of the normal number.
+/// Maximum number of running statements, including extra slots, as a multiple of the normal limit.
 const MAX_TIMES: usize = 2;
 
 /// Limits for running and waiting statements.
@@ -39,7 +39,7 @@ pub(crate) struct AdmissionLimits {
     pub(crate) wait: Duration,
 }
 
-/// The scheduling slots of a database.
+/// A database's scheduling slots.
 #[derive(Debug)]
 pub(crate) struct Admission {
     state: Mutex<State>,

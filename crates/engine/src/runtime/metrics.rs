@@ -1,4 +1,4 @@
-//! Counters of the engine.
+//! Engine counters.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ pub(crate) struct Metrics {
     pub(crate) rows_returned: Counter,
     /// Number of rows written.
     pub(crate) rows_written: Counter,
-    /// Number of times that the changes of a view's base table were read.
+    /// Number of times that the changes to a view's base table were read.
     pub(crate) view_base_reads: Counter,
     /// Bytes received by appenders.
     pub(crate) bytes_imported: Counter,

@@ -52,7 +52,7 @@ impl Handoffs {
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     is_recalled: AtomicBool,
-    /// Whether the client has closed its sending side of the connection.
+    /// Whether the client has closed its sending side.
     has_left: AtomicBool,
     /// The running execution's token.
     running: Mutex<Option<CancelToken>>,

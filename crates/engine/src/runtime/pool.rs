@@ -26,7 +26,7 @@ const FREE_MEMORY_DIVISOR: usize = 8;
 /// users.
 const OTHER_USERS_DIVISOR: usize = 4;
 
-/// The memory pool of all queries.
+/// The memory pool for all queries.
 #[derive(Debug)]
 pub(crate) struct SharedPool {
     limit: usize,
@@ -43,7 +43,7 @@ impl SharedPool {
         Arc::new(Self { limit, query_limit, used: AtomicUsize::new(0), users: Mutex::default() })
     }
 
-    /// Returns a pool for a new query of a user.
+    /// Returns a pool for a user's new query.
     pub(crate) fn query(self: &Arc<Self>, user: &str) -> Arc<QueryPool> {
         let mut users = self.users.lock();
         let user = users.get(user).and_then(Weak::upgrade).unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! Limits the resident memory of the process, because the pool does not count all memory.
+//! Limits the process's resident memory, because the pool does not count all memory.
 //!
 //! Above the low mark, new queries wait and ingestion is slowed. Above the high mark, ingestion is
 //! rejected and the query that uses the most memory is stopped. Both measures end automatically.
@@ -36,7 +36,7 @@ const LOW_PERCENT: u64 = 80;
 /// Percentage of the limit above which the largest query is stopped.
 const HIGH_PERCENT: u64 = 90;
 
-/// Level of memory use.
+/// Memory use level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Level {
@@ -48,7 +48,7 @@ pub(crate) enum Level {
     High,
 }
 
-/// The limit and the current resident memory of the process.
+/// The memory limit and the process's current resident memory.
 #[derive(Debug)]
 pub(crate) struct ResidentGuard {
     limit: u64,
@@ -151,7 +151,7 @@ impl RetainedMemory {
     }
 }
 
-/// Wakes idle workers, so that they return freed memory before they park again.
+/// Wakes idle workers so that they return freed memory before they park again.
 fn wake_workers() {
     let handle = Handle::current();
     for _ in 0..handle.metrics().num_workers() {
@@ -212,7 +212,7 @@ pub(crate) fn process_bytes() -> Option<u64> {
     kib_after(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
-/// Returns the number of bytes stated in a line `name  N kB`.
+/// Returns the number of bytes given by a line `name  N kB`.
 fn kib_after(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)

@@ -100,7 +100,7 @@ impl State {
 pub(crate) struct QueuedTask {
     queue: Arc<TaskQueue>,
     user: Arc<str>,
-    /// Ticket of the waiting task. It remains set after admission until the task is polled.
+    /// The waiting task's ticket. It remains set after admission until the task is polled.
     ticket: Option<u64>,
 }
 

@@ -47,7 +47,7 @@ impl Work {
         })
     }
 
-    /// Returns the user of the query.
+    /// Returns the query's user.
     pub(crate) fn user(&self) -> &str {
         &self.user
     }
@@ -97,7 +97,7 @@ impl Drop for Doing {
     }
 }
 
-/// Returns the work of the current thread.
+/// Returns the current thread's work.
 fn current() -> Option<Arc<Work>> {
     CURRENT.with_borrow(Clone::clone)
 }
@@ -167,7 +167,7 @@ pub(crate) fn following_run<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Attributes the tasks of a plan to the query that spawned them.
+/// Attributes a plan's tasks to the query that spawned them.
 struct Follower;
 
 impl JoinSetTracer for Follower {

@@ -1,4 +1,4 @@
-//! The threads that poll the tasks of statements.
+//! The threads that poll statement tasks.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::runtime::work;
 
-/// Stack size of a worker. Operators poll their inputs, so a query needs a stack frame for each
+/// A worker's stack size. Operators poll their inputs, so a query needs a stack frame for each
 /// nesting level of its plan. This size suffices for the deepest plan within the plan size limit.
 /// Only touched pages use memory.
 pub(crate) const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;

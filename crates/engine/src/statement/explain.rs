@@ -16,7 +16,7 @@ use crate::database::physical::{on_enough_stack, physical_plan};
 use crate::runtime::registry::Registration;
 use tidemark_operators::from_datafusion;
 
-/// Returns the output lines of EXPLAIN.
+/// Returns EXPLAIN's output lines.
 pub(crate) async fn lines(
     database: &Database,
     explain: &BoundExplain,

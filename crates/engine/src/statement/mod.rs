@@ -130,7 +130,7 @@ struct Binding {
 pub struct ExecuteReply {
     /// The first rows.
     pub chunk: Option<Chunk>,
-    /// Totals of the result, if `chunk` contains all rows.
+    /// The result's totals, if `chunk` contains all rows.
     pub summary: Option<Summary>,
     /// The remaining rows, if any.
     pub stream: Option<ResultStream>,
@@ -265,7 +265,7 @@ impl Statement {
         PermissionRequest { key: access.key(), access: described(access, self.designated(access)) }
     }
 
-    /// Returns the table's designated timestamp for an access to some of its columns, because some
+    /// Returns the table's designated timestamp when some of its columns are accessed, because some
     /// permissions include it. Returns `None` for users without restrictions, and for views, which
     /// are read with their owner's permissions.
     fn designated(&self, access: &Access) -> Option<String> {
@@ -279,7 +279,7 @@ impl Statement {
         schema.timestamp.map(|index| schema.columns[index].name.clone())
     }
 
-    /// Returns the database of this statement.
+    /// Returns the statement's database.
     pub fn database(&self) -> &Arc<Database> {
         &self.database
     }

@@ -466,7 +466,7 @@ impl Statement {
     }
 }
 
-/// Returns the reply of a statement that wrote rows.
+/// Returns the reply for a statement that wrote rows.
 fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
     let summary = Summary {
         rows_affected,

@@ -1,4 +1,4 @@
-//! Changed time ranges of base tables, read once for all views on the same base.
+//! Changed time ranges in base tables, read once for all views on the same base.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tidemark_storage::{Change, Snapshot, TableId, Touched};
 
 use crate::runtime::metrics::Metrics;
 
-/// The latest known changes of each base table.
+/// The latest known changes to each base table.
 #[derive(Debug)]
 pub(super) struct Bases {
     known: Mutex<HashMap<TableId, Known>>,
@@ -50,8 +50,8 @@ impl Bases {
 }
 
 /// Returns the change that starts watching a base and discards its changes up to transaction
-/// `through`. Returns `None` if the base is already watched and has no changes to discard, so that
-/// its record is not rewritten.
+/// `through`. Returns `None` if the base is already watched and has no changes to discard, so its
+/// record is not rewritten.
 pub(super) fn watch(base: TableId, known: Option<&Touched>, through: u64) -> Option<Change> {
     let forgets = |touched: &Touched| touched.ranges.iter().any(|one| one.lsn <= through);
     known.is_none_or(forgets).then_some(Change::Watch { table: base, through })

@@ -195,8 +195,8 @@ impl Refresh<'_> {
         let read = |plan, ranges: &[TimeRange]| {
             if is_all { Ok(plan) } else { Planner::within_times(plan, base, ranges) }
         };
-        // The retained groups belong to the view's position, and a refresh of a range does not
-        // change this position.
+        // The retained groups are valid for the view's position, which a refresh of a range does
+        // not change.
         if is_behind {
             return Ok((read(rows.plan, ranges)?, None));
         }

@@ -13,7 +13,7 @@ use crate::jobs::{JobKind, JobReport};
 
 /// The job kind in `jobs()`.
 const CLEANUP: &str = "cleanup";
-/// The EXPIRE ROWS policies of an open database.
+/// An open database's EXPIRE ROWS policies.
 #[derive(Debug, Default)]
 pub(crate) struct Cleanup {
     pub(super) views: Mutex<HashMap<TableId, CleanupJob>>,
@@ -30,7 +30,7 @@ pub(super) struct CleanupJob {
 }
 
 impl CleanupJob {
-    /// Records the current policy. After a change of the policy, no rows are removed until the new
+    /// Records the current policy. After the policy has changed, no rows are removed until the new
     /// interval has passed once, so that a mistake can be undone.
     pub(super) fn know(&mut self, policy: &ExpirePolicy) {
         if self.policy.as_ref() != Some(policy) {

@@ -115,8 +115,7 @@ fn calendar(every: Every, zone: Option<&str>) -> BucketSpec {
     BucketSpec { alignment, ..BucketSpec::new(every.count, unit) }
 }
 
-/// Returns the length of an interval in microseconds. For months and years the length is
-/// approximate.
+/// Returns an interval's length in microseconds. For months and years the length is approximate.
 fn micros_of(every: Every) -> i64 {
     match every.unit {
         'M' => (30 * MICROS_PER_DAY).saturating_mul(i64::from(every.count)),

@@ -8,7 +8,7 @@ use tidemark_storage::Snapshot;
 /// Why a live view over a materialized view becomes permanently invalid.
 pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 
-/// The state of a live view's window functions after the last shown row.
+/// The state of a live view's window functions after the last visible row.
 #[derive(Debug)]
 pub(super) struct WindowState {
     /// The base transaction that the state corresponds to.

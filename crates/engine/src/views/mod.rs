@@ -38,7 +38,7 @@ use self::refresh::Refresh;
 /// Interval between clock checks while nothing is committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
 /// Rest period of a view that is refreshed on each change, as a multiple of its refresh time. It
-/// limits the fraction of a core that the view uses, however fast its base changes.
+/// limits the fraction of a core that the view uses, no matter how fast its base changes.
 const PAUSE_FACTOR: u32 = 4;
 /// Maximum rest period after a refresh.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
@@ -49,7 +49,7 @@ const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
 /// shown immediately.
 const PAUSE_CREDIT: Duration = Duration::from_millis(100);
 
-/// A refresh that is about to start, with its inputs.
+/// A refresh that is about to start, and its inputs.
 struct Next {
     snapshot: Arc<Snapshot>,
     view: Arc<IncrementalView>,
@@ -189,7 +189,7 @@ impl Refresher {
     }
 }
 
-/// Returns the duration of a view's rest period after a refresh.
+/// Returns how long a view rests after a refresh.
 fn pause_after(done: Done, took: Duration) -> Duration {
     match done {
         Done::Once => took.min(MAX_PAUSE_ONCE),

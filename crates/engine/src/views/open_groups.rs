@@ -6,7 +6,7 @@ use tidemark_operators::GroupCache;
 use tidemark_planner::{Buckets, IncrementalRows};
 use tidemark_storage::{TimeRange, Touched};
 
-/// The retained groups of a view.
+/// A view's retained groups.
 #[derive(Debug)]
 pub(super) struct OpenGroups {
     /// The base transaction that the groups correspond to.
@@ -23,7 +23,7 @@ pub(super) struct OpenGroups {
     groups: GroupCache,
 }
 
-/// Inputs of a refresh that may use retained groups.
+/// Inputs to a refresh that may use retained groups.
 pub(super) struct Reading<'a> {
     pub(super) view: &'a IncrementalView,
     pub(super) state: &'a IncrementalState,

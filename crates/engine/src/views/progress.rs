@@ -52,7 +52,7 @@ pub(super) struct Progress {
     pub(super) known: Option<(Vec<u8>, Arc<IncrementalView>)>,
     /// Whether the view is waiting for a refresh slot.
     pub(super) is_ready: bool,
-    /// The transaction up to which the running refresh reads.
+    /// The transaction that the running refresh reads up to.
     pub(super) running: Option<u64>,
     /// Progress of the view's refresh job.
     pub(super) job: JobProgress,
@@ -64,9 +64,9 @@ pub(super) struct Progress {
     pub(super) groups: Option<OpenGroups>,
     /// For a live view: its repairs and the number of failed refreshes.
     pub(super) live: ViewProgress,
-    /// Time of the first refresh failure since the last success.
+    /// When a refresh first failed since the last success.
     pub(super) failing_since: Option<Instant>,
-    /// Number of refresh requests when the last refresh failed.
+    /// How many refreshes had been requested when the last refresh failed.
     pub(super) failed_requests: u64,
     /// The transaction and period end at which the last refresh found nothing to do.
     pub(super) idle_at: Option<(u64, i64)>,
@@ -94,7 +94,7 @@ impl Refresher {
         })
     }
 
-    /// Returns the progress of a view.
+    /// Returns a view's progress.
     pub(crate) fn view_progress(&self, view: TableId) -> ViewProgress {
         let views = self.views.lock();
         let Some(progress) = views.get(&view) else { return ViewProgress::default() };

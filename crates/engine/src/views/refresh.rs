@@ -72,7 +72,7 @@ impl Refresh<'_> {
         }
     }
 
-    /// Returns the rows of the view's query; `None` if the view became invalid instead.
+    /// Returns the rows of the view's query; `None` if the view has become invalid instead.
     pub(super) async fn rows<S: ViewShape>(
         &self,
         by_names: bool,

@@ -60,7 +60,7 @@ thread_local! {
     static PARSER: Result<Parser, String> = Parser::new();
 }
 
-/// Returns the syntax tree of a statement as JSON.
+/// Returns a statement's syntax tree as JSON.
 pub(crate) fn parse(text: &str) -> Result<String, Refusal> {
     let answer = PARSER.with(|parser| match parser {
         Ok(parser) => parser.read(text),

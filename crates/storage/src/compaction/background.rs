@@ -43,8 +43,7 @@ pub(crate) fn start(storage: &Arc<Storage>, background: Arc<Background>) -> Engi
     spawned.map(drop).map_err(|error| EngineError::io("cannot start the storage thread", &error))
 }
 
-/// Upgrades the storage handle only while working, so that dropping the last handle closes the
-/// storage.
+/// Upgrades the storage handle only while working, so dropping the last handle closes the storage.
 fn run(
     storage: &Weak<Storage>,
     background: &Background,
@@ -131,10 +130,10 @@ impl Storage {
 struct Pace {
     /// Maximum time between two checkpoints.
     interval: Duration,
-    /// End and duration of the last checkpoint.
+    /// When the last checkpoint ended, and how long it took.
     ended: Instant,
     took: Duration,
-    /// Start of the last failed attempt; `None` once an attempt succeeds.
+    /// When the last failed attempt started; `None` once an attempt succeeds.
     failed: Option<Instant>,
 }
 

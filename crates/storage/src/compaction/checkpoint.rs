@@ -32,7 +32,7 @@ use crate::table::partition::Partition;
 use crate::table::row_source::RowSource;
 use crate::table::schema::{TableId, TableSchema};
 
-/// Provides the numbers in the names of new files.
+/// Provides the numbers for new file names.
 pub(crate) trait FileNumbers {
     fn next(&self) -> u64;
 }
@@ -69,7 +69,7 @@ struct Folded {
     after: Arc<Partition>,
 }
 
-/// Output of a checkpoint.
+/// A checkpoint's output.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     /// The state as of the freeze, with segments in place of the runs.
@@ -122,7 +122,7 @@ pub(crate) fn resync(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<(
     sync_directories(vfs, unsynced.iter().map(|segment| segment.file.path()))
 }
 
-/// Syncs the log of the previous generation. After an error it can never become durable.
+/// Syncs the previous generation's log. After an error it can never become durable.
 pub(crate) fn sync_logs(vfs: &dyn Vfs, unsynced: &[Arc<dyn VfsFile>]) -> EngineResult<()> {
     for file in unsynced {
         file.sync().map_err(|error| EngineError::io(LOG, &error))?;
@@ -130,7 +130,7 @@ pub(crate) fn sync_logs(vfs: &dyn Vfs, unsynced: &[Arc<dyn VfsFile>]) -> EngineR
     if unsynced.is_empty() { Ok(()) } else { sync_dir(vfs, LOG) }
 }
 
-/// Syncs the table directories, so that the names of the new files are durable.
+/// Syncs the table directories so that the names of the new files are durable.
 fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> EngineResult<()> {
     let directories: BTreeSet<&str> =
         paths.filter_map(|path| path.rsplit_once('/')).map(|(directory, _)| directory).collect();
@@ -161,7 +161,7 @@ impl Job<'_> {
     }
 }
 
-/// Step 2: writes and syncs all in-memory data of `frozen`.
+/// Step 2: writes and syncs all of the in-memory data in `frozen`.
 pub(crate) fn prepare(
     job: &Job<'_>,
     frozen: &Frozen,
@@ -449,7 +449,7 @@ impl Prepared {
 pub(crate) struct Installed {
     /// Files that only the new manifest lists; removed after the next checkpoint.
     pub(crate) manifest_only: Vec<Arc<StoredFile>>,
-    /// Paths of files that the running state uses and the new manifest does not list.
+    /// Paths of files that the running state uses but the new manifest does not list.
     pub(crate) in_use: HashSet<String>,
 }
 

@@ -105,7 +105,7 @@ impl Group {
     }
 }
 
-/// Plans the segments of the folded partition. `lean` retains every segment that need not change.
+/// Plans the folded partition's segments. `lean` retains every segment that need not change.
 pub(crate) fn plan_fold(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,

@@ -33,12 +33,12 @@ pub(crate) const PARQUET_SUFFIX: &str = ".parquet";
 
 /// Alignment of sections in a segment, and therefore of columns in memory.
 pub(crate) const SECTION_ALIGN: u64 = 64;
-/// Alignment of log groups, so that no acknowledged byte shares a block with a later write.
+/// Alignment of log groups. It ensures that no acknowledged byte shares a block with a later write.
 pub(crate) const LOG_BLOCK: u64 = 4_096;
 
 pub(crate) const LOG_MAGIC: [u8; 8] = *b"TDMLOG01";
 pub(crate) const GROUP_MAGIC: [u8; 4] = *b"TDMH";
-/// Magic number of groups in format 1.0, where length and checksum precede each record and there is
+/// Magic number of format 1.0 groups, where a length and checksum precede each record and there is
 /// no directory.
 pub(crate) const GROUP_MAGIC_1_0: [u8; 4] = *b"TDMG";
 pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"TDMSEG01";
@@ -93,7 +93,7 @@ pub(crate) fn symbols_name(column: u32, number: u64) -> String {
     format!("sym.{column}.{number}")
 }
 
-/// Returns the number in the name of a segment or symbol file.
+/// Returns the number in a segment or symbol file's name.
 pub(crate) fn file_number(name: &str) -> Option<u64> {
     let name = name.strip_suffix(".seg").or(name.strip_suffix(PARQUET_SUFFIX)).unwrap_or(name);
     name.rsplit_once('.')?.1.parse().ok()

@@ -15,7 +15,7 @@ use tidemark_vfs::{OpenMode, Vfs};
 
 use crate::disk::layout::RESERVE;
 
-/// Minimum interval between two queries of the free space.
+/// Minimum interval between free-space queries.
 const QUERY_INTERVAL: Duration = Duration::from_millis(100);
 /// Writes resume above this many tenths of the watermark, so that they do not stop and resume
 /// repeatedly around it.

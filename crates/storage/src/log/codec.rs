@@ -36,7 +36,7 @@ impl Encoder {
         self.blob(value.as_bytes());
     }
 
-    /// Writes a value as JSON, so that definitions can gain fields without a new format version.
+    /// Writes a value as JSON so that definitions can gain fields without a new format version.
     pub(crate) fn json<T: Serialize>(&mut self, value: &T) -> EngineResult<()> {
         let json = serde_json::to_vec(value);
         self.blob(&json.map_err(|error| EngineError::internal(error.to_string()))?);

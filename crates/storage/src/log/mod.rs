@@ -33,7 +33,7 @@ use crate::table::schema::TableId;
 
 /// Maximum number of spare files kept for reuse.
 const SPARE_FILES: usize = 2;
-/// Number of zero bytes written ahead after the first group of a file.
+/// Number of zero bytes written ahead after a file's first group.
 const MIN_AHEAD: u64 = 16 << 10;
 /// The free space divided by this number is the maximum for spare files and for zeros ahead of the
 /// log.
@@ -174,7 +174,7 @@ struct Current {
     salt: u64,
     /// Offset of the next group.
     offset: u64,
-    /// End offset of the blocks that are already written in the file.
+    /// End offset of the blocks already written in the file.
     written_to: u64,
     capacity: u64,
     /// Whether the directory entry is durable.
@@ -182,7 +182,7 @@ struct Current {
     dirty: bool,
 }
 
-/// The writing end of the log.
+/// The log's writing end.
 #[derive(Debug)]
 pub(crate) struct Log {
     vfs: Arc<Disk>,
@@ -235,7 +235,7 @@ impl Log {
         }
     }
 
-    /// Number of the file for the next transaction.
+    /// File number for the next transaction.
     pub(crate) fn next_file(&self) -> u64 {
         self.current.as_ref().map_or(self.next_number, |current| current.number)
     }
@@ -316,7 +316,7 @@ impl Log {
         }
     }
 
-    /// Whether transactions may be missing on disk, so that only a checkpoint can make them
+    /// Whether transactions may be missing on disk, in which case only a checkpoint can make them
     /// durable.
     pub(crate) fn has_hole(&self) -> bool {
         self.hole.is_some()
@@ -463,7 +463,7 @@ impl Log {
         Ok(Current { file, number, first_lsn, salt, offset, written_to, capacity, named, dirty })
     }
 
-    /// Number of the current file and offset of its next group.
+    /// The current file's number and the offset of its next group.
     pub(crate) fn position(&self) -> Option<(u64, u64)> {
         self.current.as_ref().map(|current| (current.number, current.offset))
     }

@@ -14,7 +14,7 @@ use crate::log::codec::Decoder;
 use crate::options::PlantedFault;
 use crate::table::schema::TableId;
 
-/// Content of a group's header.
+/// Content of a group header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupHeader {
     salt: u64,
@@ -25,7 +25,7 @@ pub(crate) struct GroupHeader {
     /// Total size of the records, in bytes.
     payload: usize,
     directory: usize,
-    /// Checksum of the directory; in format 1.0, of the records' lengths and checksums.
+    /// Checksum of the directory, or in format 1.0, of the records' lengths and checksums.
     directory_crc: u32,
     has_directory: bool,
 }

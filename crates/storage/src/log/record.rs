@@ -1,4 +1,4 @@
-//! Encoding of a transaction in the log.
+//! Log encoding of a transaction.
 
 use arrow_buffer::Buffer;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};

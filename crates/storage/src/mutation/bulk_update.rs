@@ -48,7 +48,7 @@ pub struct BulkUpdate {
     schema: TableSchema,
     /// Positions of the changed columns in that definition.
     columns: Vec<usize>,
-    /// Dictionary of each changed symbol column, and the greatest key used.
+    /// Dictionary of each changed symbol column, and the greatest key used so far.
     symbols: BTreeMap<u32, (Arc<SymbolStore>, i32)>,
     last_row: i64,
     open: Option<OpenPartition>,
@@ -69,7 +69,7 @@ struct OpenPartition {
     written: u64,
 }
 
-/// New cells of the next portion.
+/// New cells for the next portion.
 #[derive(Debug, Default)]
 struct Pending {
     rows: Vec<u64>,
@@ -229,7 +229,7 @@ impl BulkUpdate {
         Ok(OpenPartition { ordinal, floor: *floor, partition: settled, rows, written: 0 })
     }
 
-    /// Writes the remaining rows of the partition, which have no new cells.
+    /// Writes the partition's remaining rows, which have no new cells.
     fn close_partition(&mut self) -> EngineResult<()> {
         while let Some(open) = self.open.as_ref().filter(|open| open.written < open.rows) {
             let end = self.end_of_portion(open);
@@ -239,7 +239,7 @@ impl BulkUpdate {
         Ok(())
     }
 
-    /// Writes the rows of the open partition before `end`, with their new cells.
+    /// Writes the open partition's rows before `end`, with their new cells.
     fn write_portion(&mut self, end: u64) -> EngineResult<()> {
         account::check()?;
         self.storage.refuse_when_full()?;

@@ -19,10 +19,10 @@ pub enum Change {
     DropTable(TableId),
     /// A new definition: columns added, dropped or renamed, the table renamed, or parameters
     /// changed. Its `version` is the version of the definition it is based on. Columns with
-    /// identifier 0 are new, and null in existing rows. The type of a column cannot change under
-    /// the same identifier.
+    /// identifier 0 are new, and null in existing rows. A column's type cannot change under the
+    /// same identifier.
     ReplaceSchema(TableSchema),
-    /// Removes all rows of a table.
+    /// Removes all of a table's rows.
     Truncate(TableId),
     /// Drops, detaches or attaches whole partitions, without opening their files.
     Partitions {
@@ -73,7 +73,7 @@ pub enum Change {
         table: TableId,
         /// Version of the definition that the batch was built for.
         schema_version: u64,
-        /// Columns in the order and with the types of the definition; rows in any order.
+        /// Columns with the order and types of the definition; rows in any order.
         batch: RecordBatch,
     },
     /// Sets a durable record.
@@ -135,7 +135,7 @@ pub enum BulkTarget {
 /// A successful commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitReceipt {
-    /// Number of the transaction in the log.
+    /// Transaction number in the log.
     pub lsn: u64,
     /// First snapshot epoch in which the commit is visible.
     pub epoch: u64,

@@ -12,7 +12,7 @@ use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::schema::TableId;
 
-/// File format of a partition.
+/// A partition's file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionFormat {
     /// Mapped segments, read in place.
@@ -56,7 +56,7 @@ pub(crate) struct ConvertOp {
     pub(crate) partitions: Vec<(i64, Vec<SegmentMeta>)>,
 }
 
-/// Refuses a conversion of rows that changed since they were read.
+/// Refuses to convert rows that have changed since they were read.
 pub(crate) fn resolve_convert(
     snapshot: &Snapshot,
     conversion: Conversion,

@@ -126,8 +126,8 @@ pub(crate) fn apply_delete(
     Ok(())
 }
 
-/// Estimates the bytes of deleted rows in the partition's files, in proportion to the row count.
-/// Omits segments with few deleted rows, which are not worth a rewrite.
+/// Estimates the size of deleted rows in the partition's files, in proportion to the row count.
+/// Omits segments with few deleted rows, which are not worth rewriting.
 fn dead_bytes(partition: &Partition) -> u64 {
     let of = |segment: &Arc<Segment>| {
         let (rows, dead) = (segment.rows() as u64, segment.dead()?.count() as u64);

@@ -55,7 +55,7 @@ pub(crate) struct PartitionsOp {
     pub(crate) floors: Vec<i64>,
 }
 
-/// Refuses partitions that are not in the state that the action expects.
+/// Refuses partitions that are not in the state required by the action.
 pub(crate) fn resolve_partitions(
     snapshot: &Snapshot,
     op: PartitionsOp,

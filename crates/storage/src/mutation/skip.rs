@@ -16,7 +16,7 @@ use crate::table::schema::TableId;
 #[derive(Debug)]
 pub(crate) struct SkipOp {
     pub(crate) table: TableId,
-    /// Names of the files in the table's directory.
+    /// File names in the table's directory.
     pub(crate) segments: Vec<String>,
 }
 

@@ -92,7 +92,7 @@ fn in_order_and_late(times: &[i64]) -> (Vec<Range<usize>>, Vec<usize>) {
     (in_order, late)
 }
 
-/// Copies the cells of rows from several batches, so that those batches can be freed.
+/// Copies the cells of rows from several batches so that those batches can be freed.
 fn gathered(
     schema: &TableSchema,
     batches: &[&[ColumnData]],
@@ -267,7 +267,7 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// Copies the rows to keep from several sources, so that the memory of their batches can be freed.
+/// Copies the rows to keep from several sources so that the memory of their batches can be freed.
 pub(crate) fn copied(
     sources: &[StagedRows],
     schema: &TableSchema,

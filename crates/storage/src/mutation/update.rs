@@ -134,7 +134,7 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
 /// A change's rows in one partition.
 pub(crate) struct PartitionRows {
     pub(crate) floor: i64,
-    /// Range of these rows in the change's list of rows.
+    /// Range of these rows in the change's row list.
     found: Range<usize>,
     /// First row and row count of each range, in the partition's row order.
     pub(crate) rows: Vec<(u64, u64)>,

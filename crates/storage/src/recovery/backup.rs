@@ -19,7 +19,7 @@ use crate::options::PlantedFault;
 use crate::snapshot::Snapshot;
 use crate::storage::{LogPosition, Storage};
 
-/// Directory of the copy below the root.
+/// The copy's directory below the root.
 pub const BACKUP_FOLDER: &str = BACKUP;
 /// Number of bytes of a log file that are copied per step.
 const COPY_BYTES: usize = 4 << 20;

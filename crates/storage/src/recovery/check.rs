@@ -137,7 +137,7 @@ impl Findings {
 
 impl Storage {
     /// Reads every file of a table, or of the whole root, and verifies every checksum. Commits and
-    /// queries continue. A table with damage is marked as damaged from then on.
+    /// queries continue. A table in which damage is found is marked as damaged from then on.
     pub fn check(&self, table: Option<TableId>) -> EngineResult<Vec<Damage>> {
         let mut findings = Findings::default();
         let vfs = self.vfs();

@@ -1,4 +1,4 @@
-//! Lists the files of a root.
+//! Lists a root's files.
 
 use std::collections::HashMap;
 

@@ -146,7 +146,7 @@ fn create_if_missing(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<bo
     Ok(true)
 }
 
-/// Writes the manifest of a database without tables. Its log starts with the first transaction.
+/// Writes the manifest for a database without tables. Its log starts with the first transaction.
 fn write_first(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<Generations> {
     let mut fresh = Generations::fresh(options.keep_generations);
     let empty = Snapshot { next_table: 1, ..Snapshot::default() };
@@ -258,7 +258,7 @@ fn names<'a, const N: usize>(
     files.iter().map(|file| file.path().to_owned()).collect()
 }
 
-/// Removes leftovers of an interrupted run, but no file that a manifest or the log references.
+/// Removes leftovers from an interrupted run, but no file that a manifest or the log references.
 fn clean_up(
     vfs: &dyn Vfs,
     generations: &Generations,

@@ -250,7 +250,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Whether segments that a transaction adopted without a sync survived. They are read
+    /// Whether all segments that a transaction adopted unsynced have survived. They are read
     /// completely, and the log ends before the first transaction whose segments did not survive.
     fn unsynced_files_survived(&self, ops: &[Op]) -> EngineResult<bool> {
         let trusted = self.options.planted == Some(PlantedFault::TrustAdoptedSegments);
@@ -301,7 +301,7 @@ impl<'a> Replay<'a> {
         self.vfs.settle(path).map_err(|error| EngineError::io(path, &error))
     }
 
-    /// Makes the names of replayed files as durable as their content.
+    /// Makes the names of replayed files as durable as the files' content.
     fn make_names_durable(&self) -> EngineResult<()> {
         if self.trusts_cache() {
             return Ok(());

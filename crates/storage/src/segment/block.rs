@@ -78,7 +78,7 @@ pub(crate) fn bodies_of(sql_type: SqlType, cells: &ColumnData) -> EngineResult<C
     Ok(ColumnBodies { validity, body })
 }
 
-/// Shapes, offsets and elements of the rows. Nulls have a shape of zeros and no elements.
+/// Shapes, offsets and elements of the rows. A null has an all-zero shape and no elements.
 fn arrays(dimensions: u8, array: &dyn Array) -> EngineResult<Body> {
     let cells = DoubleArrays::new(array).ok_or_else(|| EngineError::internal("not an array"))?;
     let mut shapes = Vec::with_capacity(cells.len() * usize::from(dimensions));

@@ -37,7 +37,7 @@ impl Layout {
         })
     }
 
-    /// Number of bodies of a column in a log record.
+    /// Number of bodies that a column has in a log record.
     pub(crate) fn bodies(self) -> usize {
         match self {
             Self::Bits | Self::Fixed(_) => 1,

@@ -62,7 +62,7 @@ impl ColumnData {
         Ok(Self::Keys(SymbolKeys { checked, rows: Some(Arc::default()) }))
     }
 
-    /// Creates a column of nulls, or of false or 0 for types without null.
+    /// Creates a column of nulls; for types without null, of false or 0.
     pub(crate) fn nulls(sql_type: SqlType, rows: usize) -> EngineResult<Self> {
         Ok(match sql_type {
             SqlType::Boolean => {
@@ -210,7 +210,7 @@ fn gather_nulls(sources: &[ArrayData], ranges: &[SourceRange], rows: usize) -> O
     Some(NullBuffer::new(valid.finish()))
 }
 
-/// Returns the integers of a timestamp column.
+/// Returns a timestamp column's integers.
 pub(crate) fn timestamps(array: &dyn Array) -> EngineResult<ScalarBuffer<i64>> {
     match array.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {

@@ -1,4 +1,4 @@
-//! Deleted rows of a segment's file. Readers skip them, and the next checkpoint omits them.
+//! Deleted rows in a segment's file. Readers skip them, and the next checkpoint omits them.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use tidemark_types::{EngineError, EngineResult};
 use crate::log::codec::{Decoder, Encoder};
 use crate::table::merge::SourceRange;
 
-/// Deleted rows of a segment's file.
+/// Deleted rows in a segment's file.
 #[derive(Debug)]
 pub(crate) struct DeadRows {
     /// Ascending, disjoint and not adjacent.
@@ -38,7 +38,7 @@ impl DeadRows {
         }
     }
 
-    /// Fails if the rows are outside a file of `file_rows` rows, or if no row would remain.
+    /// Fails if the rows are outside a file of `file_rows` rows, or if no rows would remain.
     pub(crate) fn decode(input: &mut Decoder<'_>, file_rows: u64) -> EngineResult<Self> {
         let wrong = || EngineError::internal("deleted rows do not match the segment");
         let bounds = (input.i64()?, input.i64()?);

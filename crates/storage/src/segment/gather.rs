@@ -1,4 +1,4 @@
-//! Reads the rows of a new segment from their sources.
+//! Reads a new segment's rows from their sources.
 
 use std::ops::Range;
 

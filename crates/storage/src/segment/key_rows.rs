@@ -150,7 +150,7 @@ mod tests {
         let mut seed = seed.unwrap_or(0x2026_1128_u64);
         println!("SEED={seed}");
         for round in 0..12 {
-            // Blocks of a few rows, and columns of more than one full block.
+            // Blocks with a few rows, and columns with more than one full block.
             let rows = [0, 5, MIN_ROWS, 40_000, BLOCK_ROWS + 30_000][round % 5];
             let symbols = [1, 40, 3_000][round % 3];
             let nulls = round % 2 == 0;

@@ -1,4 +1,4 @@
-//! Metadata of a segment, and the footer of its file.
+//! A segment's metadata, and the footer of its file.
 
 use tidemark_types::{EngineResult, SqlType};
 
@@ -49,7 +49,7 @@ pub(crate) struct Section {
     pub(crate) crc: u32,
 }
 
-/// Position of a column in a segment.
+/// A column's position in a segment.
 #[derive(Debug)]
 pub(crate) struct ColumnEntry {
     pub(crate) id: u32,
@@ -59,7 +59,7 @@ pub(crate) struct ColumnEntry {
     pub(crate) sections: Vec<Section>,
 }
 
-/// Encodes the footer of a segment, which locates all columns.
+/// Encodes a segment's footer, which locates all columns.
 pub(crate) fn encode_footer(rows: u64, columns: &[ColumnEntry]) -> EngineResult<Encoder> {
     let mut out = Encoder::default();
     out.u64(rows);
@@ -78,7 +78,7 @@ pub(crate) fn encode_footer(rows: u64, columns: &[ColumnEntry]) -> EngineResult<
     Ok(out)
 }
 
-/// Decodes the footer of a segment.
+/// Decodes a segment's footer.
 pub(crate) fn decode_footer(bytes: &[u8]) -> EngineResult<(u64, Vec<ColumnEntry>)> {
     let mut input = Decoder::new(bytes);
     let rows = input.u64()?;

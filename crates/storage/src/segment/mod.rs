@@ -46,7 +46,7 @@ fn is_cut(map: &Buffer) -> bool {
     !map.ends_with(&SEGMENT_MAGIC)
 }
 
-/// Bytes at each end of a file that are read ahead: the header, and the footer in most cases.
+/// Number of bytes read ahead at each end of a file: the header, and the footer in most cases.
 const EDGE_BYTES: usize = 16 << 10;
 
 /// A column of an opened segment; read and verified on first access.
@@ -76,7 +76,7 @@ pub(crate) struct Segment {
     condemned: Arc<OnceLock<EngineError>>,
     /// New cells that replace cells in the file, by column identifier.
     patches: HashMap<u32, Arc<Patch>>,
-    /// Deleted rows of the file, if any.
+    /// Deleted rows in the file, if any.
     dead: Option<Arc<DeadRows>>,
     /// Reader of the columns if the segment is a Parquet file.
     parquet: Option<Arc<ParquetColumns>>,

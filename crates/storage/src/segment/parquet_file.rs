@@ -52,7 +52,7 @@ const TAIL_BYTES: usize = 8;
 /// Time zone of timestamp columns. Any zone marks a column as UTC-adjusted.
 const UTC: &str = "+00:00";
 
-/// Content of the footer key.
+/// The footer key's content.
 #[derive(Debug, Serialize, Deserialize)]
 struct Described {
     version: u32,
@@ -115,7 +115,7 @@ impl<'a> ParquetEncoder<'a> {
         Ok(Self { columns, symbols, schema, writer, keys })
     }
 
-    /// Adds rows, with cells in the order of the columns.
+    /// Adds rows, with cells in column order.
     pub(crate) fn push(&mut self, cells: &[ColumnData]) -> EngineResult<()> {
         let mut arrays = Vec::with_capacity(cells.len());
         for (index, (column, cells)) in self.columns.iter().zip(cells).enumerate() {
@@ -179,7 +179,7 @@ fn failed(error: &ParquetError) -> EngineError {
     EngineError::internal(format!("cannot write Parquet: {error}"))
 }
 
-/// Type of a column in the file.
+/// A column's type in the file.
 fn file_type(sql_type: SqlType) -> DataType {
     match sql_type {
         SqlType::DoubleArray(dimensions) => double_array::nested_type(dimensions),
@@ -234,7 +234,7 @@ pub(crate) trait MappedFile {
     }
 }
 
-/// Reader of a Parquet segment.
+/// Reads a Parquet segment.
 #[derive(Debug)]
 pub(crate) struct ParquetColumns {
     /// Identifies the file's columns in the cache of decoded columns.
@@ -243,7 +243,7 @@ pub(crate) struct ParquetColumns {
 }
 
 impl ParquetColumns {
-    /// Creates the reader of a segment if its name is that of a Parquet file.
+    /// Creates a segment's reader if the segment's name is that of a Parquet file.
     pub(crate) fn of(meta: &SegmentMeta) -> Option<Arc<Self>> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         meta.name.ends_with(PARQUET_SUFFIX).then(|| {

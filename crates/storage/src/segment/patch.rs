@@ -14,7 +14,7 @@ pub(crate) struct Placed {
     pub(crate) row: usize,
     /// Number of rows.
     pub(crate) len: usize,
-    /// Index of the first row's cell in the new cells.
+    /// Index of the first row's cell within the new cells.
     pub(crate) cell: usize,
 }
 

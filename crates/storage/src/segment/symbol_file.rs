@@ -55,7 +55,7 @@ pub(crate) fn write_symbols(
     Ok(Some(files))
 }
 
-/// Reads all files of a dictionary. Strings of a damaged file remain unknown.
+/// Reads all of a dictionary's files. Strings in a damaged file remain unknown.
 pub(crate) fn load_symbols(vfs: &dyn Vfs, store: &SymbolStore) -> EngineResult<()> {
     for file in store.symbol_files() {
         let read = read_symbols(vfs, &file);

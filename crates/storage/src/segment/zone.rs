@@ -16,7 +16,7 @@ use tidemark_kernels::{Native, maximum, minimum};
 /// Rows per block.
 const ZONE_ROWS: usize = 8 * 1024;
 
-/// Statistics of the cells of a block.
+/// Statistics about a block's cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Zone {
     /// Minimum and maximum.
@@ -93,7 +93,7 @@ fn integer<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<B
     Some(Bounds::Integer(min.to_i64(), greatest.to_i64()))
 }
 
-/// Zones of a column that have been computed so far.
+/// A column's zones that have been computed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Zones(OnceLock<Box<[OnceLock<Option<Zone>>]>>);
 

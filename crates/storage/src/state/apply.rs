@@ -174,7 +174,7 @@ fn apply_adopt(
         }
         let old = table.partition(*floor).map_or_else(Arc::<Partition>::default, Arc::clone);
         let segments = old.segments.iter().cloned().chain([segment]).collect();
-        // The partition is added to `hot`, so that the next checkpoint checks it for overlaps.
+        // The partition is added to `hot` so that the next checkpoint checks it for overlaps.
         let new = Partition::new(segments, old.runs.clone(), context.lsn);
         table.hot.insert(*floor, Arc::new(new));
     }

@@ -1,4 +1,4 @@
-//! Context for the steps of a transaction.
+//! Context for a transaction's steps.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -4,10 +4,10 @@
 //! stored for it, and replay rebuilds both from the log:
 //!
 //! - A record contains the touched time ranges and their transactions, as for a watched table, but
-//!   including removed partitions. It can report changes since any position, however old, as time
-//!   ranges.
-//! - The changes of the latest commits are kept in memory up to a limit, and are reported commit by
-//!   commit.
+//!   including removed partitions. It can report changes since any position, no matter how old, as
+//!   time ranges.
+//! - The changes made by the latest commits are kept in memory up to a limit, and are reported
+//!   commit by commit.
 
 use tidemark_types::EngineResult;
 

@@ -9,7 +9,7 @@ use crate::snapshot::Snapshot;
 use crate::table::records::{LIVE_RECORDS, MATERIALIZED_RECORDS, MATERIALIZED_STATES};
 use crate::table::schema::TableId;
 
-/// Refuses a transaction that changes rows of a materialized view without a record of their state.
+/// Refuses a transaction that changes a materialized view's rows without a record of their state.
 pub(crate) fn refuse_foreign_rows(snapshot: &Snapshot, work: &[Prepared]) -> EngineResult<()> {
     if snapshot.records(MATERIALIZED_RECORDS).next().is_none() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The steps of a transaction.
+//! A transaction's steps.
 
 use tidemark_types::SqlType;
 

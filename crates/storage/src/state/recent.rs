@@ -12,9 +12,9 @@ use crate::table::time_range::Span;
 /// Rows that one step added.
 #[derive(Debug, Clone)]
 pub(crate) enum Added {
-    /// Number of rows, ascending in time, and their cells by column.
+    /// Number of rows, which are ascending in time, and their cells by column.
     Cells(usize, Vec<(u32, SqlType, ColumnData)>),
-    /// Start timestamps of the partitions, and names of the segments.
+    /// The partitions' start timestamps, and the segments' names.
     Segments(Vec<(i64, String)>),
 }
 
@@ -81,7 +81,7 @@ impl RecentCommits {
         Self { max_bytes: most_bytes, bytes: 0, since, tables, order }
     }
 
-    /// Adds the changes of steps, in order. Removes the oldest commits if the list exceeds its
+    /// Adds the changes made by steps, in order. Removes the oldest commits if the list exceeds its
     /// limit.
     pub(crate) fn add(&mut self, steps: Vec<FollowedStep>) {
         for FollowedStep { table, commit } in steps {

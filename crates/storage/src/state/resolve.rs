@@ -83,7 +83,7 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
     })
 }
 
-/// Returns the definition of a new table with its identifiers.
+/// Returns a new table's definition with its identifiers.
 pub(crate) fn resolve_create(
     snapshot: &Snapshot,
     mut schema: TableSchema,

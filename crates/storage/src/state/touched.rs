@@ -149,7 +149,7 @@ impl Touched {
     }
 }
 
-/// Sets the transaction of a range; without a transaction, removes the range.
+/// Sets a range's transaction; without a transaction, removes the range.
 fn put(ranges: &mut Vec<TouchedRange>, (first, last): Span, lsn: Option<u64>) {
     let start = ranges.partition_point(|range| range.last < first);
     let end = ranges.partition_point(|range| range.first <= last).max(start);
@@ -185,8 +185,8 @@ impl Snapshot {
         Touched::decode(self.touched_record(table)?).ok()
     }
 
-    /// The touched ranges of a table in encoded form. Equal bytes mean that nothing has been
-    /// touched in between.
+    /// A table's touched ranges in encoded form. Equal bytes mean that nothing has been touched in
+    /// between.
     #[must_use]
     pub fn touched_record(&self, table: TableId) -> Option<&[u8]> {
         self.record(TOUCHED_RECORDS, &table.to_string())
@@ -205,7 +205,7 @@ pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: 
     snapshot.put_touched(table, &touched);
 }
 
-/// Changes that a step makes to the rows of a watched table.
+/// Changes that a step makes to a watched table's rows.
 pub(crate) struct Touch {
     /// Ranges in which rows are added, removed or changed.
     spans: Vec<Span>,
@@ -237,7 +237,7 @@ pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>>
             touch.spans.clear();
             touch.in_order = true;
         }
-        // TRUNCATE removes the rows of all ranges. A truncated view is recomputed instead.
+        // TRUNCATE removes the rows in all ranges. A truncated view is recomputed instead.
         Op::Truncate(_) if !is_materialized(snapshot, id) => {
             touch.spans.clear();
             touch.retires.extend(table.time_bounds());

@@ -19,7 +19,7 @@ use crate::table::time_range::{Span, TimeRange};
 
 /// Maximum number of rows in small commits that are reported together.
 const MAX_MERGED_ROWS: u64 = 64 << 10;
-/// Maximum number of ranges collected from single commits; the stored record has at most as many.
+/// Maximum number of ranges collected from single commits. The stored record has the same limit.
 const MAX_SPANS: usize = 1_024;
 
 /// The next change to a table after a position.
@@ -40,7 +40,7 @@ pub enum NextChange {
 /// Rows added by one or several commits, in commit order.
 #[derive(Debug)]
 pub struct AddedRows {
-    /// Transaction of the last commit.
+    /// The last commit's transaction.
     pub txn: u64,
     /// Number of commits.
     pub commits: usize,

@@ -92,8 +92,8 @@ impl Storage {
         }
     }
 
-    /// Removes the files of a failed write. If the record that references them was to be `logged`,
-    /// a disk error leaves it unknown whether the log contains the record. In that case, the files
+    /// Removes a failed write's files. If the record that references them was to be `logged`, a
+    /// disk error leaves it unknown whether the log contains the record. In that case, the files
     /// are retained until a checkpoint replaces the log.
     pub(crate) fn abandon_files(
         &self,

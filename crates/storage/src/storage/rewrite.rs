@@ -195,7 +195,7 @@ impl Storage {
     }
 }
 
-/// Rows of a partition in row order.
+/// A partition's rows, in row order.
 pub(crate) struct Rows {
     sources: Vec<RowSource>,
     order: Vec<SourceRange>,
@@ -220,7 +220,7 @@ impl Rows {
         Ok(Self { sources, order, times })
     }
 
-    /// Returns the manifest entry of a file with these rows.
+    /// Returns the manifest entry for a file with these rows.
     fn described(
         &self,
         name: String,

@@ -1,4 +1,4 @@
-//! Damage: known defects of a table, and the operations that remain possible.
+//! Damage: a table's known defects, and the operations that remain possible.
 //!
 //! A damaged table refuses every change except those that remove the damage. The owner of a file
 //! (segment, dictionary) records the file's damage, and finds it again whenever the file is read.
@@ -67,7 +67,7 @@ impl Snapshot {
         found
     }
 
-    /// Records that a transaction of the table is lost. An existing record is retained.
+    /// Records that a transaction in the table is lost. An existing record is retained.
     pub(crate) fn note_lost(&mut self, table: TableId, what: &str) {
         let key = table.to_string();
         if self.record(LOST_RECORDS, &key).is_none() {
@@ -75,7 +75,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether a transaction of the table is lost.
+    /// Whether a transaction in the table is lost.
     pub(crate) fn is_missing_records(&self, table: TableId) -> bool {
         self.record(LOST_RECORDS, &table.to_string()).is_some()
     }

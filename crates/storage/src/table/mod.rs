@@ -39,7 +39,7 @@ fn row_id(partition: usize, row: u64) -> i64 {
     ((partition as i64) << ROW_BITS) | row as i64
 }
 
-/// Partition of a row and its position in the partition.
+/// A row's partition and its position in the partition.
 pub(crate) fn row_position(row_id: i64) -> (usize, u64) {
     ((row_id >> ROW_BITS) as usize, (row_id & ((1 << ROW_BITS) - 1)) as u64)
 }
@@ -324,7 +324,7 @@ impl TableHead {
     }
 }
 
-/// Remaining rows of a transaction in a table.
+/// A transaction's remaining rows in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionInfo {
     /// Transaction number.
@@ -346,7 +346,7 @@ pub struct PartitionInfo {
     pub bounds: (i64, i64),
     /// Number of rows.
     pub rows: u64,
-    /// Number of segments, on disk.
+    /// Number of segments, which are on disk.
     pub segments: usize,
     /// Number of sorted runs, which remain in memory until the next checkpoint.
     pub runs: usize,

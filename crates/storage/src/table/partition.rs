@@ -1,5 +1,5 @@
-//! One partition of a table: its runs and segments in arrival order, and the time-ordered view for
-//! readers.
+//! One of a table's partitions: its runs and segments in arrival order, and the time-ordered view
+//! for readers.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ const MERGED_ROWS: usize = 256 << 10;
 /// run takes longer than reading one more run.
 const LONG_RUN_ROWS: usize = 64 << 10;
 
-/// Consecutive rows of a run or segment, in a partition's time order.
+/// Consecutive rows from a run or segment, in a partition's time order.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
     pub(crate) source: RowSource,
@@ -86,7 +86,7 @@ impl Partition {
         self.segments.iter().map(|segment| Arc::clone(&segment.file))
     }
 
-    /// Whether all content of the partition is in files that need no rewrite.
+    /// Whether all of the partition's content is in files that need not be rewritten.
     pub(crate) fn is_written(&self) -> bool {
         let in_files = !self.segments.iter().any(|segment| segment.must_be_written(false));
         // A manifest contains no keys, so replaced rows must be removed first.
@@ -257,8 +257,8 @@ fn merge_runs(
         _ => vec![whole(0, first.rows), whole(1, second.rows)],
     };
     let mut columns = Vec::with_capacity(second.columns.len());
-    // The definition may have changed in between, so the merged run has the columns of both runs,
-    // with nulls where cells are missing.
+    // The definition may have changed in the meantime, so the merged run has the columns of both
+    // runs, with nulls where cells are missing.
     let added = first
         .columns
         .iter()
@@ -340,7 +340,7 @@ fn merge_cluster(
     Ok(())
 }
 
-/// Returns the fragments of a table without a designated timestamp.
+/// Returns the fragments for a table without a designated timestamp.
 fn in_order_of_arrival(pieces: Vec<RowSource>) -> Vec<Fragment> {
     let mut fragments = Vec::with_capacity(pieces.len());
     for piece in pieces {

@@ -22,7 +22,7 @@ use crate::table::schema::{TableId, TableSchema};
 /// Maximum size of combined pending rows, in bytes.
 const JOINED_BYTES: usize = 64 << 20;
 
-/// Rows of one table that wait for a commit: checked, and ascending in time.
+/// Checked rows of one table that wait for a commit, ascending in time.
 #[derive(Debug, Clone)]
 pub struct PendingRows {
     schema: Arc<TableSchema>,
@@ -70,8 +70,8 @@ impl PendingRows {
 }
 
 impl Storage {
-    /// Checks rows for a later commit. The batch has the columns of the given version of the
-    /// definition, with rows in any order. Fails in the same cases as a commit of the rows.
+    /// Checks rows for a later commit. The batch has the columns of the given definition version,
+    /// with rows in any order. Fails in the same cases as committing the rows.
     pub fn pend(
         &self,
         table: TableId,

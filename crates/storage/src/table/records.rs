@@ -1,5 +1,5 @@
-//! Kinds of records that storage itself reads. The key is the identifier of a table, and the record
-//! is removed with the table.
+//! Kinds of records that storage itself reads. The key is a table identifier, and the record is
+//! removed with the table.
 
 /// Tables with lost transactions.
 pub(crate) const LOST_RECORDS: &str = "damage";
@@ -16,7 +16,7 @@ pub(crate) const LIVE_RECORDS: &str = "live_view";
 /// Why a materialized view must not be refreshed.
 pub(crate) const REFUSAL_RECORDS: &str = "refresh_refusal";
 
-/// All kinds of records above.
+/// All of the record kinds above.
 pub(crate) const TABLE_RECORDS: [&str; 7] = [
     LOST_RECORDS,
     TOUCHED_RECORDS,

@@ -44,7 +44,7 @@ impl Run {
     }
 }
 
-/// Rows of several overlapping sources in a common order. Columns are copied on first access.
+/// Rows from several overlapping sources in a common order. Columns are copied on first access.
 pub(crate) struct Merged {
     pub(crate) rows: usize,
     pub(crate) bounds: (i64, i64),

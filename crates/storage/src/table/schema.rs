@@ -28,10 +28,10 @@ pub struct ColumnSchema {
     /// Whether every row must have a value. Existing rows are not checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_null: bool,
-    /// Declared length of a string type, stored for the catalog; 0 if none was declared.
+    /// A string type's declared length, stored for the catalog; 0 if none was declared.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub length: u32,
-    /// Declared fractional digits of a time type, stored for the catalog.
+    /// A time type's declared fractional digits, stored for the catalog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<u8>,
     /// Whether a time type was declared WITH TIME ZONE, stored for the catalog.
@@ -48,7 +48,7 @@ pub struct ColumnSchema {
     pub in_place_of: u32,
 }
 
-/// Default of a column, in a form that the storage does not interpret.
+/// A column's default, in a form that the storage does not interpret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnDefault {
     /// The default's SQL text.
@@ -187,14 +187,14 @@ pub struct Reference {
     /// Identity of the referenced table ([`TableSchema::identity`]); 0 if the table references
     /// itself.
     pub table: TableId,
-    /// Names of the referenced columns, in the order of the key columns.
+    /// Names of the referenced columns, in key column order.
     pub columns: Vec<String>,
     /// Actions of ON UPDATE and ON DELETE, using `PostgreSQL`'s letters: `a` no action, `r`
     /// restrict, `c` cascade, `n` set null, `d` set default.
     pub actions: (char, char),
 }
 
-/// Defaults for values that the definition of a new table does not specify.
+/// Defaults for values that a new table's definition does not specify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableDefaults {
     /// Default for [`TableSchema::max_uncommitted_rows`].

@@ -29,7 +29,7 @@ pub(crate) struct NewSymbols {
     pub(crate) texts: Vec<String>,
 }
 
-/// All symbols of a column, including those of writes in progress.
+/// All of a column's symbols, including those of writes in progress.
 #[derive(Default)]
 pub(crate) struct SymbolStore {
     inner: RwLock<Texts>,
@@ -44,7 +44,7 @@ pub(crate) struct SymbolStore {
     accepted: AtomicBool,
 }
 
-/// Consecutive symbols of a dictionary on disk.
+/// Consecutive symbols of an on-disk dictionary.
 #[derive(Debug, Clone)]
 pub(crate) struct SymbolFile {
     pub(crate) file: Arc<StoredFile>,
@@ -127,7 +127,7 @@ impl SymbolStore {
             .collect()
     }
 
-    /// Adds the strings of a log record or a file, and compares strings that are already known.
+    /// Adds the strings from a log record or file, and compares strings that are already known.
     pub(crate) fn extend(&self, first_key: u32, new: &[String]) -> EngineResult<()> {
         let mut texts = self.inner.write();
         let damaged = || EngineError::new(ErrorCode::Damaged, "symbols are out of sequence");
@@ -149,7 +149,7 @@ impl SymbolStore {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Makes the placeholders for unknown strings permanent with the next checkpoint.
+    /// Makes the placeholders for unknown strings permanent at the next checkpoint.
     pub(crate) fn accept_losses(&self) {
         self.accepted.store(self.damage.lock().is_some(), Ordering::Relaxed);
     }

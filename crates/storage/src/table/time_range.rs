@@ -1,4 +1,4 @@
-//! Time ranges, and operations on lists of them.
+//! Time ranges, and operations on range lists.
 
 /// First and last timestamp of rows.
 pub(crate) type Span = (i64, i64);

@@ -97,8 +97,8 @@ pub(crate) fn last_of_each(
     Ok(order)
 }
 
-/// Like [`merge_order`], but without the rows that a later source replaces. `column` reads a key
-/// column of a source, and is called only if needed.
+/// Like [`merge_order`], but without the rows that a later source replaces. `column` reads a
+/// source's key column, and is called only if needed.
 pub(crate) fn upsert_order(
     sources: &[Source<'_>],
     column: &dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
@@ -194,7 +194,7 @@ struct Resolver<'a> {
     column: &'a dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
     /// Distinct sets of keys.
     sets: Vec<&'a Arc<UpsertKeys>>,
-    /// Set of each source.
+    /// Each source's set of keys.
     set_of: Vec<Option<usize>>,
     /// Items that are not resolved yet.
     unresolved: Vec<Item>,

@@ -1,4 +1,4 @@
-//! Maps the columns of Parquet files to SQL types and cells.
+//! Maps Parquet columns to SQL types and cells.
 
 use std::sync::Arc;
 
@@ -332,7 +332,7 @@ fn without<T: ArrowPrimitiveType>(array: ArrayRef, is_null: fn(T::Native) -> boo
     Arc::new(PrimitiveArray::<T>::new(cells.clone(), nulls))
 }
 
-/// Converts a column to the common type of all files.
+/// Converts a column to the type that it has in all files together.
 pub(super) fn widened(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     let target = to.arrow_type();
     if *array.data_type() == target {

@@ -41,7 +41,7 @@ pub(crate) const MAX_FILES: usize = 10_000;
 #[derive(Debug)]
 pub(crate) struct ParquetTable {
     files: Vec<Arc<ParquetFile>>,
-    /// For each file, the values of the directory columns.
+    /// The directory columns' values for each file.
     paths: Vec<Vec<ScalarValue>>,
     /// All columns: first the columns in the files, then the directory columns.
     columns: Vec<Field>,

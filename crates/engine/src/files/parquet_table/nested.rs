@@ -81,7 +81,7 @@ fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType>
     })
 }
 
-/// Estimates the total size in bytes of the cells as JSON.
+/// Estimates the cells' total size as JSON, in bytes.
 fn json_bytes(array: &dyn Array) -> usize {
     let rows = array.len();
     match array.data_type() {

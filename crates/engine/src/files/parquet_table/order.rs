@@ -1,4 +1,4 @@
-//! Detects whether a timestamp column sorts the rows of Parquet files.
+//! Detects whether Parquet files are sorted by a timestamp column.
 
 use std::sync::Arc;
 

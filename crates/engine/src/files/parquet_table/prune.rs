@@ -73,7 +73,7 @@ pub(super) fn may_pass(filter: &Expr, bounds: &dyn Fn(&str) -> Option<Bounds>) -
     }
 }
 
-/// The column operand of a comparison.
+/// A comparison's column operand.
 #[derive(Debug, Clone, PartialEq)]
 struct Operand<'a> {
     name: &'a str,

@@ -49,9 +49,9 @@ const BATCHES_AHEAD: usize = 2;
 /// Source of a result column in one file.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// A column of the file, with its type in the file.
+    /// A column of the file, with its type there.
     Column(usize, SqlType),
-    /// A value from the names of the file's directories.
+    /// A value from the file's directory names.
     Path(ScalarValue),
     /// The file lacks the column.
     Missing,
@@ -70,7 +70,7 @@ pub(super) struct FileSelection {
 #[derive(Debug)]
 pub(super) struct ParquetScanExec {
     selections: Arc<Vec<FileSelection>>,
-    /// Types of the result columns.
+    /// Result column types.
     types: Vec<SqlType>,
     limit: Option<usize>,
     /// Total number of files and row groups before pruning.

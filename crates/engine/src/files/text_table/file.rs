@@ -11,7 +11,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, ident
 
 use crate::files::csv_text::{delimiter, parse_type};
 
-/// A column of a file.
+/// A file's column.
 #[derive(Debug, Clone)]
 pub(super) struct TextColumn {
     /// Index of the column's field in each line.
@@ -108,7 +108,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Creates the description of the file at `path`. Fails if the file has changed since it was
+    /// Creates a description of the file at `path`. Fails if the file has changed since it was
     /// examined.
     pub(super) fn new(
         path: PathBuf,

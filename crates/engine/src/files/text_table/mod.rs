@@ -76,7 +76,7 @@ fn common_columns(texts: &[Text]) -> Vec<Field> {
         .collect()
 }
 
-/// Cache of recently opened tables, because each statement opens its table several times.
+/// Cache of recently opened tables. Each statement opens its table several times.
 #[derive(Debug, Default)]
 pub(crate) struct TextTables(Mutex<Vec<(u64, Arc<TextTable>)>>);
 

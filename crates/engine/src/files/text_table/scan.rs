@@ -118,7 +118,7 @@ fn external(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Destination of the parsed rows.
+/// Where the parsed rows go.
 struct Rows {
     sender: Sender<Result<RecordBatch>>,
     schema: SchemaRef,

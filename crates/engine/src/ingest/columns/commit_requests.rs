@@ -9,8 +9,8 @@ use tidemark_ingest::TableRows;
 /// Maximum number of commits in one transaction, because all their OK responses are sent together.
 const MAX_COMMITS: usize = 1024;
 
-/// Rows of a message that requests a commit, together with the rows of earlier messages that
-/// deferred their commit.
+/// Rows of a message that requests a commit, including rows of earlier messages that deferred their
+/// commit.
 pub(super) struct CommitRequest {
     pub(super) tables: Vec<TableRows>,
     pub(super) messages: u64,
@@ -88,7 +88,7 @@ impl Group {
     }
 }
 
-/// Rows of several commits, merged by table.
+/// Rows from several commits, merged by table.
 #[derive(Default)]
 struct Merged {
     tables: Vec<TableRows>,

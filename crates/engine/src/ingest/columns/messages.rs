@@ -26,7 +26,7 @@ impl Messages {
         }
     }
 
-    /// Returns the number of unread messages and their total bytes.
+    /// Returns the number of unread messages and their total size in bytes.
     pub fn left(&self) -> (usize, usize) {
         let waiting = self.0.lock();
         (waiting.messages.len(), waiting.bytes)

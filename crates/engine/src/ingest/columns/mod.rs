@@ -54,7 +54,7 @@ struct State {
     answered: u64,
     /// Number of upcoming commits that must run one by one.
     single: usize,
-    /// Memory used by the rows of the running commit.
+    /// Memory used by the running commit's rows.
     committing_bytes: usize,
 }
 
@@ -173,7 +173,7 @@ impl ColumnAppender {
     }
 
     /// Reads pending messages. If a message contains an error, [`Self::finish`] reports it after
-    /// the commits of all earlier messages.
+    /// all earlier messages have been committed.
     pub(crate) async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
         let connection = &self.0;
         connection.database.check_open()?;
@@ -382,7 +382,7 @@ impl Connection {
         self.plan()
     }
 
-    /// Updates the bytes counted for this connection and returns the total for all connections.
+    /// Updates this connection's byte count and returns the total for all connections.
     fn account(&self, state: &State) -> u64 {
         self.usage.set((state.pending_bytes() + state.open.dictionary_bytes) as u64)
     }
@@ -404,7 +404,7 @@ struct ConnectionBytes {
 }
 
 impl ConnectionBytes {
-    /// Sets the connection's bytes and returns the total.
+    /// Sets the connection's byte count and returns the total.
     fn set(&self, bytes: u64) -> u64 {
         let before = self.own.swap(bytes, Ordering::AcqRel);
         if bytes >= before {
