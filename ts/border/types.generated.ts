@@ -244,7 +244,7 @@ export type StatementContext = {
    */
   readonly answers?: { [key in string]?: boolean };
   /**
-   * Detected formats of text files that an earlier binding requested, by key.
+   * Detected text file formats that an earlier binding requested, by key.
    */
   readonly texts?: { [key in string]?: TextShape };
 };
@@ -875,8 +875,8 @@ export type AppenderSpec = {
    */
   readonly table: string;
   /**
-   * Whether to create the table with the columns of `csv` when it is missing (in the same commit
-   * as the rows).
+   * Whether to create the table with the columns of `csv` when it is missing, in the same commit
+   * as the rows.
    */
   readonly create: boolean;
   /**

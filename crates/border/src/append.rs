@@ -13,8 +13,8 @@ pub struct AppenderSpec {
     pub kind: AppenderKind,
     /// The table's name.
     pub table: String,
-    /// Whether to create the table with the columns of `csv` when it is missing (in the same commit
-    /// as the rows).
+    /// Whether to create the table with the columns of `csv` when it is missing, in the same commit
+    /// as the rows.
     pub create: bool,
     /// Whether to replace the table's structure and rows in the same commit that adds the new rows.
     pub overwrite: bool,

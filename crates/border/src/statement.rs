@@ -46,7 +46,7 @@ pub struct StatementContext {
     /// Results of the permission checks that an earlier binding requested, by key. If absent,
     /// binding cannot request checks.
     pub answers: Option<HashMap<String, bool>>,
-    /// Detected formats of text files that an earlier binding requested, by key.
+    /// Detected text file formats that an earlier binding requested, by key.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, TextShape>>", optional))]
     pub texts: Shared<HashMap<String, TextShape>>,
 }

@@ -1,8 +1,8 @@
 //! The effects of one damaged file.
 //!
-//! Each seed determines several damaged copies of the root of one workload, which ends in a kill or
-//! a power loss. In each copy, one file has a flipped bit, a lost block or a truncated end, or is
-//! missing. Opening the copy must succeed. A damaged pointer or manifest must have no visible
+//! Each seed determines one workload, which ends in a kill or a power loss, and several damaged
+//! copies of its root. In each copy, one file has a flipped bit, a lost block or a truncated end,
+//! or is missing. Opening the copy must succeed. A damaged pointer or manifest must have no visible
 //! effect. A table that is not reported as damaged must contain exactly its rows from before the
 //! damage. A damaged table may reject reads but must never return wrong rows. It rejects writes,
 //! and it can be dropped.

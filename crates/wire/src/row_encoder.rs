@@ -123,8 +123,8 @@ impl RowEncoder {
         }
     }
 
-    /// Appends the end of the result: the CSV header of an empty result, the last row group and the
-    /// footer of a Parquet file.
+    /// Appends the end of the result. For an empty CSV result, this is the header; for a Parquet
+    /// file, the last row group and the footer.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
         match &mut self.encoder {
             Encoder::Json(_) | Encoder::Pg(_) | Encoder::Arrow(_) => Ok(()),
