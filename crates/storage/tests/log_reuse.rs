@@ -126,8 +126,9 @@ fn a_refused_transaction_does_not_reappear_in_a_reused_log_file() {
     }
 }
 
-/// Simulates power loss while a file is reused, for a new group with the same lengths as the old
-/// one. Counts the results: the database before or after that group (1), or any other state (0).
+/// Simulates power loss while a file is reused for a new group whose lengths equal those of the old
+/// group. Counts the results: the database before or after the new group (1), or any other state
+/// (0).
 fn after_reuse(planted: Option<PlantedFault>) -> BTreeMap<usize, usize> {
     let options = StorageOptions {
         log_file_bytes: 8 * BLOCK as u64,

@@ -225,8 +225,8 @@ fn time_range_queries_find_their_partitions_among_many() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Hour));
-    // Two of every three hours have rows, at their first timestamp, one in the middle and the last
-    // one.
+    // Two of every three hours have rows, at the first, a middle and the last timestamp of the
+    // hour.
     let hours = (0..300).filter(|hour| hour % 3 != 1).map(|hour| hour * HOUR);
     let rows: Vec<(i64, i64)> =
         hours.flat_map(|floor| [floor, floor + 7, floor + HOUR - 1]).zip(1..).collect();

@@ -1,5 +1,5 @@
-//! An in-memory file system for the crash tests. It has the same trait and returns the same errors,
-//! but its disk can fail at any operation.
+//! An in-memory file system for the crash tests. It implements the same trait and returns the same
+//! errors, but its disk can fail at any operation.
 
 use std::io;
 use std::sync::Arc;

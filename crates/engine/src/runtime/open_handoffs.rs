@@ -14,7 +14,7 @@ use crate::runtime::cancel::CancelToken;
 /// First id for executions in handoffs, far above the ids assigned elsewhere.
 const FIRST_EXECUTION: u64 = 1 << 48;
 
-/// All handoffs of a database.
+/// All of a database's handoffs.
 #[derive(Debug, Default)]
 pub(crate) struct Handoffs {
     open: Mutex<HashMap<u64, Arc<Control>>>,

@@ -129,7 +129,7 @@ impl QueryPool {
         }
     }
 
-    /// Reserves `bytes` within the limits of the user and the pool; returns false if either limit
+    /// Reserves `bytes` within the user's and the pool's limits; returns false if either limit
     /// would be exceeded.
     fn take(&self, bytes: usize) -> bool {
         let limit = self.shared.user_limit();

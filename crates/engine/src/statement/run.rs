@@ -51,15 +51,15 @@ const SMALL_ROWS: usize = 1024;
 const QUICK_ROWS: usize = 16 * 1024;
 const QUICK: Duration = Duration::from_micros(500);
 
-/// Maximum execution time of a small statement, because a statement that reads few rows may still
-/// multiply them or compute for a long time.
+/// Maximum execution time of a small statement. Limited because a statement that reads few rows may
+/// still multiply them or compute for a long time.
 const LONG: Duration = Duration::from_millis(5);
 
-/// Maximum size in bytes of a constant result, because the caller caches it.
+/// Maximum size in bytes of a constant result. Limited because the caller caches it.
 const MAX_CONSTANT_BYTES: usize = 16 * 1024;
 
-/// Maximum size in bytes of a small statement's result, because even a few rows may have long
-/// cells.
+/// Maximum size in bytes of a small statement's result. Limited because even a few rows may have
+/// long cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
 impl Statement {

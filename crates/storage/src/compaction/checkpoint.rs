@@ -299,7 +299,7 @@ fn fold(
     Ok(segments)
 }
 
-/// Returns the partition with the segments whose sync failed replaced by in-memory copies; `None`
+/// Returns the partition with in-memory copies in place of the segments whose sync failed; `None`
 /// if no sync failed.
 fn copies_of_distrusted(partition: &Partition) -> EngineResult<Option<Partition>> {
     if !partition.segments.iter().any(|segment| segment.file.is_distrusted()) {

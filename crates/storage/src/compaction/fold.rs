@@ -269,7 +269,7 @@ fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usi
 /// is not added as well.
 fn limits(groups: &[Group]) -> Vec<u64> {
     let mut limits = vec![u64::MAX; groups.len()];
-    // Earliest start of all following groups, and the limit that results from it.
+    // Earliest start of all following groups, and the resulting limit.
     let mut next = (i64::MAX, u64::MAX);
     for (limit, group) in limits.iter_mut().zip(groups).rev() {
         let (first, last) = group.bounds;

@@ -258,7 +258,8 @@ fn names<'a, const N: usize>(
     files.iter().map(|file| file.path().to_owned()).collect()
 }
 
-/// Removes leftovers from an interrupted run, but no file that a manifest or the log references.
+/// Removes leftovers from an interrupted run, but keeps every file that a manifest or the log
+/// references.
 fn clean_up(
     vfs: &dyn Vfs,
     generations: &Generations,

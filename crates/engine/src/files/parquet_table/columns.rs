@@ -332,7 +332,7 @@ fn without<T: ArrowPrimitiveType>(array: ArrayRef, is_null: fn(T::Native) -> boo
     Arc::new(PrimitiveArray::<T>::new(cells.clone(), nulls))
 }
 
-/// Converts a column to the type that it has in all files together.
+/// Converts a column to its common type across all files.
 pub(super) fn widened(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     let target = to.arrow_type();
     if *array.data_type() == target {

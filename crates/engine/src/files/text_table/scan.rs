@@ -118,7 +118,7 @@ fn external(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Where the parsed rows go.
+/// Destination for the parsed rows.
 struct Rows {
     sender: Sender<Result<RecordBatch>>,
     schema: SchemaRef,

@@ -1,5 +1,5 @@
-//! Columnar protocol. An appender exists as long as its connection, which owns a dictionary. It
-//! commits whenever the client requests a commit. During a commit it reads further messages.
+//! Columnar protocol. An appender lives as long as its connection, which owns a dictionary. It
+//! commits whenever the client requests a commit, and continues to read messages during the commit.
 
 mod commit_requests;
 mod messages;
