@@ -173,7 +173,7 @@ impl Call<'_> {
         Ok(Texts::new(array.clone(), scalar))
     }
 
-    /// Returns the value of a text argument that must be constant.
+    /// Returns the value of a text argument, which must be constant.
     pub(crate) fn constant_text(&self, index: usize) -> Result<Option<String>> {
         let texts = self.texts(index)?;
         Ok(if texts.array.is_empty() { None } else { texts.get(0).map(str::to_owned) })
@@ -256,7 +256,7 @@ pub(crate) fn try_build_text(
     Ok(Arc::new(builder.finish()))
 }
 
-/// Wraps the error that stops a query as a kernel error.
+/// Wraps the error that stops a query in a kernel error.
 pub(crate) fn stopped(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

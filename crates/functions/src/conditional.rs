@@ -23,7 +23,7 @@ use crate::signature::{Function, mismatch, resolved, special};
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Expands an argument to a full column.
+/// Expands an argument into a full column.
 fn column(call: &Call<'_>, index: usize) -> Result<ArrayRef> {
     match call.arguments.get(index) {
         Some(ColumnarValue::Scalar(value)) => value.to_array_of_size(call.rows),

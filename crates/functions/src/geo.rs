@@ -1,4 +1,4 @@
-//! Containment of points in shapes and of geohashes in geohashes.
+//! Tests whether points lie within shapes, and geohashes within geohashes.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use SqlType::{Boolean, Double};
 /// Metres per degree of latitude.
 const METRES_PER_DEGREE: f64 = 111_320.0;
 
-/// Reads the first `N` arguments, all DOUBLE.
+/// Reads the first `N` arguments as DOUBLE columns.
 fn numbers<const N: usize>(call: &Call<'_>) -> Result<Vec<Primitives<Float64Type>>> {
     (0..N).map(|index| call.primitive::<Float64Type>(index)).collect()
 }
@@ -202,7 +202,7 @@ fn within(name: &str, arguments: &[Argument]) -> std::result::Result<ResolvedSca
     Ok(resolved("within", Volatility::Immutable, types, Boolean, arguments, kernel))
 }
 
-/// Reads the values of a geohash argument of any integer width.
+/// Reads the values of a geohash argument, whatever its integer width.
 fn cells(call: &Call<'_>, index: usize) -> Result<impl Fn(usize) -> Option<i64> + use<>> {
     let (array, scalar) = call.array(index)?;
     let wide = arrow::compute::cast(&array, &DataType::Int64)?;

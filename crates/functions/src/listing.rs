@@ -29,7 +29,7 @@ pub struct FunctionDoc {
 pub enum FunctionKind {
     /// Allowed in any expression.
     Scalar,
-    /// Computed from the rows of a group or window.
+    /// Computed from the rows in a group or window.
     Aggregate,
     /// Allowed only before OVER.
     Window,
@@ -40,7 +40,7 @@ pub enum FunctionKind {
 static SHOWN_BY_NAME: LazyLock<HashMap<&'static str, &'static Shown>> =
     LazyLock::new(|| reference::SHOWN.iter().map(|shown| (shown.name, shown)).collect());
 
-/// Returns the documented forms and the example of a scalar function or aggregate.
+/// Returns a scalar function's or aggregate's documented signatures and example.
 pub(crate) fn shown_of(name: &str) -> Option<&'static Shown> {
     SHOWN_BY_NAME.get(name).copied()
 }
@@ -49,7 +49,7 @@ pub(crate) fn written_forms(name: &str, forms: &str) -> Vec<String> {
     forms.split("; ").filter(|form| !form.is_empty()).map(|form| format!("{name}{form}")).collect()
 }
 
-/// Builds the list entry of a window or table function.
+/// Builds the list entry for a window or table function.
 pub(crate) fn other(one: &Other, family: &'static str, kind: FunctionKind) -> FunctionDoc {
     FunctionDoc {
         name: one.shown.name,

@@ -50,7 +50,7 @@ pub fn row_bytes(columns: Vec<Expr>) -> Expr {
     call(&udf, columns)
 }
 
-/// Returns the size in bytes of the buffer ranges that an array references.
+/// Returns the total size in bytes of the buffer ranges that an array references.
 fn read_bytes(array: &ArrayRef) -> usize {
     match array.as_string_view_opt() {
         Some(texts) => texts.iter().flatten().map(str::len).sum::<usize>() + 16 * texts.len(),

@@ -106,7 +106,7 @@ impl Native {
         Self { is_monotonic: true, ..self }
     }
 
-    /// Converts an untyped argument to a column of nulls with the type that the kernel reads. The
+    /// Converts an untyped argument to a column of nulls of the type that the kernel reads. The
     /// optimizer passes such arguments to evaluate a predicate over missing rows.
     fn typed(&self, index: usize, value: ColumnarValue) -> ColumnarValue {
         match (value, self.argument_types.get(index)) {

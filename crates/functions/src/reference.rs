@@ -627,7 +627,7 @@ pub(crate) const WINDOWS: &[Other] = &[
     ),
 ];
 
-/// Functions that are allowed in FROM.
+/// Functions allowed in FROM.
 pub(crate) const TABLES: &[Other] = &[
     other(
         "long_sequence",

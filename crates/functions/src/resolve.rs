@@ -1,4 +1,4 @@
-//! Arguments and results of function resolution.
+//! Arguments and results used in function resolution.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Argument {
         self.sql_type == SqlType::Null || self.constant.as_ref().is_some_and(ScalarValue::is_null)
     }
 
-    /// Whether the argument may be null in some row.
+    /// Whether the argument may be null in any row.
     #[must_use]
     pub fn may_be_null(&self) -> bool {
         self.sql_type.is_nullable() && self.constant.as_ref().is_none_or(ScalarValue::is_null)

@@ -178,7 +178,7 @@ pub(crate) fn resolved(
     ResolvedScalar::new(native, types, returns)
 }
 
-/// Returns the error for arguments that match no signature.
+/// Returns the error for arguments that do not match any signature.
 pub(crate) fn mismatch(
     name: &str,
     arities: impl Iterator<Item = usize>,

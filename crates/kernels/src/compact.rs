@@ -117,7 +117,7 @@ mod blended {
     }
 }
 
-/// Copies the values that one word selects and returns their number.
+/// Copies the values selected by one word and returns their number.
 #[inline]
 fn one_by_one<T: Copy>(chunk: &[T], mut word: u64, target: &mut [T]) -> usize {
     let count = word.count_ones() as usize;

@@ -204,7 +204,7 @@ fn walk_runs(
     }
 }
 
-/// Inserts the left rows of a range that have no pair.
+/// Inserts the left rows in a range that have no pair.
 fn add_unmatched(rows: Range<usize>, pairs: &mut EqualPairs) {
     let each_once = || pairs.left.iter().map(|&row| row as usize).eq(rows.clone());
     if pairs.len() == rows.len() && each_once() {

@@ -13,7 +13,8 @@ pub struct GroupSink {
     pub groups: Vec<u32>,
     /// The key of each new group, in order of first appearance.
     pub new_keys: Vec<u32>,
-    /// Row in which each new group first appeared, numbered like the rows of `groups`.
+    /// The row in which each new group first appeared, numbered in the same way as the rows in
+    /// `groups`.
     pub new_rows: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds the last row of each key, or stores it in a table.
+//! Finds the last row of each key or stores it in a table.
 
 use crate::Validity;
 

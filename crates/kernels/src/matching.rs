@@ -1,4 +1,4 @@
-//! Evaluates a predicate for every value of a column and returns a bitmap.
+//! Evaluates a predicate on every value in a column and returns a bitmap.
 
 /// Returns a bitmap of the values that satisfy `test`, least significant bit first. The last word
 /// is padded with zeros.

@@ -1,4 +1,4 @@
-//! Mean and squared deviations of values, in one pass.
+//! The mean and squared deviations of values, computed in one pass.
 
 /// Count, mean and sum of squared deviations, computed with Welford's formulas. Two states are
 /// merged with the formulas of Chan et al.; adding one value is their simplest case.

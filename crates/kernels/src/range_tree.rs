@@ -3,7 +3,7 @@
 //! Nothing is subtracted, so sums of doubles do not accumulate errors as they would in a moving
 //! window.
 
-/// Number of entries combined into one entry of the next level.
+/// Number of entries that are combined into one entry at the next level.
 const FAN_OUT: usize = 16;
 
 /// Combines two neighbouring values into one.

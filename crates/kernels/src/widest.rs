@@ -6,7 +6,7 @@
 //!
 //! The order of additions, and therefore the result, does not depend on the width.
 
-/// Defines a kernel on one slice that uses the CPU's widest vectors.
+/// Defines a single-slice kernel that uses the CPU's widest vectors.
 macro_rules! widest {
     (
         $(#[$attribute:meta])*

@@ -9,10 +9,9 @@ use crate::Validity;
 /// row, in rows or in the unit of the given times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// Distance to the first row of the frame; `None` if the frame starts at the partition's first
-    /// row.
+    /// Distance to the frame's first row; `None` if the frame starts at the partition's first row.
     pub from: Option<i64>,
-    /// Distance to the last row of the frame; never negative.
+    /// Distance to the frame's last row; never negative.
     pub to: i64,
 }
 
@@ -261,7 +260,7 @@ fn slide_sum(state: &mut SumState, at: i64, value: Option<f64>, reach: Reach) {
 #[derive(Debug, Clone)]
 pub struct ExtremeState<T> {
     ahead: Queue<T>,
-    /// Values in the frame. Each value is better than all values after it.
+    /// Values in the frame, each better than all values after it.
     best: VecDeque<(i64, T)>,
     passed: i64,
 }
@@ -337,7 +336,7 @@ pub enum Pick {
     Back(usize),
 }
 
-/// Rows of a partition that may be picked for the current or a later row.
+/// Rows in a partition that may be picked for the current row or a later row.
 #[derive(Debug, Clone, Default)]
 pub struct PickState {
     queue: Queue<u64>,

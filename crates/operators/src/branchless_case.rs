@@ -126,7 +126,7 @@ impl ScalarUDFImpl for Choice {
     }
 }
 
-/// Returns the values of `then` where the condition is true, and the values of `otherwise`
+/// Returns the values of `then` where the condition is true and the values of `otherwise`
 /// elsewhere.
 fn chosen(condition: &BooleanArray, then: &ArrayRef, otherwise: &ArrayRef) -> Result<ArrayRef> {
     let definite = (condition.null_count() > 0).then(|| prep_null_mask_filter(condition));

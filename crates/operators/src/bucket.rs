@@ -77,7 +77,7 @@ impl StepUnit {
 pub enum Alignment {
     /// The calendar grid (epoch, Monday, January 1970) in a time zone, shifted by an offset.
     Calendar {
-        /// Time zone of the calendar; `None` is UTC.
+        /// The calendar's time zone; `None` is UTC.
         zone: Option<Zone>,
         /// Shift of the grid, in microseconds of local time.
         offset_micros: i64,
@@ -211,10 +211,10 @@ impl std::fmt::Display for BucketSpec {
     }
 }
 
-/// Time axis of a SAMPLE BY: the timestamp expression and its buckets.
+/// The time axis of a SAMPLE BY: the timestamp expression and its buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct Bucket {
-    /// The designated timestamp of the input.
+    /// The input's designated timestamp.
     pub timestamp: Expr,
     /// Bucket definition.
     pub spec: BucketSpec,

@@ -1,4 +1,4 @@
-//! Estimates the work of a plan before it runs.
+//! Estimates how much work a plan does before it runs.
 
 use datafusion::physical_plan::ExecutionPlan;
 

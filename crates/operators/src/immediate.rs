@@ -4,7 +4,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::plan_node::PlanNode;
 
-/// Maximum number of rows that a projection computes within a few microseconds.
+/// Maximum number of rows that a projection can compute within a few microseconds.
 const MAX_ROWS: usize = 64;
 
 /// Whether a plan only projects a few rows in memory, such as `SELECT 1` or `SELECT count() FROM

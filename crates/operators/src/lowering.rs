@@ -180,7 +180,7 @@ pub(crate) fn key_plan(
     hashed_keys(input, keys)
 }
 
-/// Returns a key as a digit if it is known to have few values.
+/// Returns a key as a digit, if it is known to have few values.
 fn digit(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Result<Option<Digit>> {
     if let Some(dictionary) = dictionary(input, key) {
         return Ok(Some(Digit::Symbol(dictionary)));

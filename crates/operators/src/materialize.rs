@@ -54,7 +54,7 @@ pub(crate) type RemainingInput = Vec<Option<SendableRecordBatchStream>>;
 /// Result of reading an input.
 pub(crate) enum Read<K = Vec<ArrayRef>> {
     All(Materialized<K>),
-    /// The rows that fit in memory, and the remaining input.
+    /// The rows that fit in memory and the remaining input.
     Partial(Materialized<K>, RemainingInput),
 }
 
@@ -207,7 +207,7 @@ fn owned(batch: RecordBatch) -> Result<RecordBatch> {
     with_schema(batch.schema_ref(), columns.collect(), batch.num_rows())
 }
 
-/// Memory limits of all partitions together.
+/// Memory limits for all partitions together.
 struct Limits {
     row_bytes: usize,
     memory: Arc<MemoryReservation>,

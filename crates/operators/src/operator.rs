@@ -92,7 +92,7 @@ pub enum Work {
     Scanned,
     /// The product of its inputs' row counts.
     Inputs,
-    /// The input rows from the end, until the result is complete.
+    /// The input rows, from the end until the result is complete.
     FromEnd,
     /// At most this many rows of its input.
     AtMost(usize),
@@ -132,7 +132,7 @@ pub trait Operator: Any + fmt::Display + Send + Sync {
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream>;
 }
 
-/// Execution of a single partition of an operator.
+/// The execution of a single partition of an operator.
 pub struct Run {
     pub inputs: Vec<Input>,
     pub schema: SchemaRef,

@@ -107,7 +107,7 @@ impl<'a> PlanNode<'a> {
         matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit | Self::Values)
     }
 
-    /// Number of rows of a leaf node, if the rows exist before it runs.
+    /// Number of rows in a leaf node, if the rows exist before it runs.
     pub fn known_rows(&self) -> Option<usize> {
         match self {
             Self::OneRow => Some(1),
@@ -132,7 +132,7 @@ pub fn is_right_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
     hash.or_else(loops) == Some(JoinType::Right)
 }
 
-/// Returns the hash join, if the plan is one.
+/// Returns the plan as a hash join, if it is one.
 pub(crate) fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
     plan.downcast_ref()
 }
@@ -173,7 +173,7 @@ pub(crate) struct Ranking<'a> {
     pub(crate) input: &'a Arc<dyn ExecutionPlan>,
 }
 
-/// Returns a window operator's rankings, if it computes nothing else.
+/// Returns a window operator's rankings, if it does not compute anything else.
 pub(crate) fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<Ranking<'_>> {
     let bounded = plan.downcast_ref::<BoundedWindowAggExec>();
     let bounded = bounded.map(|window| (window.window_expr(), window.input()));
@@ -267,7 +267,7 @@ pub(crate) fn grouped_over(
     })
 }
 
-/// Returns the scan, if the node is one.
+/// Returns the node as a scan, if it is one.
 pub fn scan_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&Scan> {
     match PlanNode::of(plan.as_ref()) {
         PlanNode::Operator(operator) => operator.facts().scan,

@@ -159,7 +159,7 @@ impl DistinctTexts {
         Ok((block as u32, start as u32))
     }
 
-    /// Removes the strings of the emitted groups and renumbers the remaining groups from 0.
+    /// Removes the emitted groups' strings and renumbers the remaining groups starting at 0.
     fn forget(&mut self, emit_to: EmitTo) -> Result<()> {
         let seen = std::mem::take(&mut self.found);
         let blocks = std::mem::take(&mut self.blocks);

@@ -12,7 +12,7 @@ use tidemark_types::SqlType;
 
 use super::native::NativeAggregate;
 
-/// Resolves `first`, `last` and their `_not_null` forms. Rows arrive in order.
+/// Resolves `first`, `last` and their `_not_null` variants. Rows arrive in order.
 pub(super) fn edge(name: &str, sql_type: SqlType) -> Arc<AggregateUDF> {
     let (name, last, skips_nulls) = match name {
         "first" => ("first", false, false),
@@ -117,7 +117,7 @@ impl Accumulator for Edge {
 #[derive(Debug)]
 struct Extreme {
     better: Ordering,
-    /// Value and key of the best row so far.
+    /// Value and key of the best row found so far.
     best: Option<(ScalarValue, ScalarValue)>,
     value_type: DataType,
     key_type: DataType,

@@ -1,4 +1,4 @@
-//! Aggregates of one or two numeric columns whose state consists of a few DOUBLEs.
+//! Aggregates over one or two numeric columns, with a state of a few DOUBLEs.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -57,7 +57,7 @@ pub(crate) fn udaf<F: Fold>(
     .udaf()
 }
 
-/// Builds `sum` of floating-point numbers.
+/// Builds the floating-point `sum`.
 pub(crate) fn sum(argument: SqlType, returns: SqlType) -> Arc<AggregateUDF> {
     udaf::<Sum>("sum", &argument.name(), returns)
 }

@@ -1,4 +1,4 @@
-//! Aggregate functions: resolution by name and argument types.
+//! Aggregate functions, resolved by name and argument types.
 //!
 //! The operators recognise the most frequent aggregates (count, sum, avg, min, max, first, last) by
 //! name and type and run them on specialised kernels. This module contains the general

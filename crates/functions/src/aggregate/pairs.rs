@@ -1,4 +1,4 @@
-//! Aggregates over two columns: covariance, regression, weighted means.
+//! Aggregates over two columns: covariance, regression and weighted means.
 
 use std::sync::Arc;
 

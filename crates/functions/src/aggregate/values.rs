@@ -15,7 +15,7 @@ use super::sorted::{self, Choose};
 use crate::column::{invalid, stopped};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
-/// Computes the result from all values of a group, in row order.
+/// Computes the result from all values in a group, in row order.
 type Finish = Arc<dyn Fn(&mut Vec<f64>) -> Result<ScalarValue> + Send + Sync>;
 
 /// Builds an aggregate that collects numbers; `variant` names its constants.
@@ -49,7 +49,7 @@ fn value_and_constants(arguments: &[Argument]) -> Vec<SqlType> {
     types
 }
 
-/// Resolves `median(x)`, `percentile(x, p)`, `percentile_disc(x, p)` and the approximate forms
+/// Resolves `median(x)`, `percentile(x, p)`, `percentile_disc(x, p)` and their approximate variants
 /// `approx_median(x [, digits])` and `approx_percentile(x, p [, digits])`.
 pub(super) fn percentile(
     name: &str,
@@ -227,7 +227,7 @@ pub(super) fn sparkline(
     Ok(Some(super::shape::ordered(udaf, value_and_constants(arguments), SqlType::Varchar)))
 }
 
-/// Maximum number of block characters, which together take 1 MiB of UTF-8.
+/// Maximum number of block characters, which take up 1 MiB of UTF-8 in total.
 const MAX_BLOCKS: usize = (1 << 20) / 3;
 
 /// Draws one block character per value, in eight heights. If there are more than `width` values,

@@ -268,8 +268,8 @@ pub fn joins_arrays(types: impl Iterator<Item = SqlType> + Clone) -> bool {
     joined_dimensions(types).is_some()
 }
 
-/// Returns the number of dimensions of the concatenated array. Operands may have one dimension
-/// less.
+/// Returns the number of dimensions of the concatenated array. Operands may have one fewer
+/// dimension.
 fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option<u8> {
     let dimensions = |of: SqlType| match of {
         SqlType::DoubleArray(dimensions) => Some(dimensions),
@@ -285,8 +285,8 @@ fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option
 }
 
 /// Resolves `array_cat(part, …)`, also written `||`, which concatenates arrays along their first
-/// dimension. An operand with one dimension less becomes one element. A null array adds nothing; a
-/// null number adds an element.
+/// dimension. An operand with one fewer dimension becomes a single element. A null array adds
+/// nothing; a null number adds an element.
 fn array_cat(name: &str, arguments: &[Argument]) -> Resolved {
     let types = types_of(arguments);
     let Some(dimensions) = joined_dimensions(types.iter().copied()) else {
@@ -350,7 +350,7 @@ fn joined(call: &Call<'_>, types: &[SqlType], dimensions: u8) -> Result<ArrayRef
     })
 }
 
-/// Combines the values at one position of several arrays into one value.
+/// Combines the values that several arrays have at one position into a single value.
 pub(crate) type Combine = fn(&[f64]) -> Option<f64>;
 
 /// Resolves `array_elem_…` with several arguments, which are combined row by row.

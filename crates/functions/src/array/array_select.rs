@@ -226,7 +226,8 @@ pub(crate) fn combined(
     Ok((shape, values))
 }
 
-/// Returns the element of `array` at a position in the larger `shape`; `None` outside the array.
+/// Returns the element of `array` at a position in the larger `shape`; `None` if it is outside the
+/// array.
 fn at(array: DoubleArray<'_>, shape: &[i32], target: usize) -> Option<f64> {
     let (mut rest, mut source, mut step) = (target, 0, 1);
     for (&outer, &own) in shape.iter().zip(array.shape).rev() {

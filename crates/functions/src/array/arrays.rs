@@ -48,7 +48,7 @@ impl Arrays {
 /// Number of rows between checks of the query's deadline and cancellation.
 const ROWS_BETWEEN_CHECKS: usize = 64;
 
-/// Builds a column of arrays; `write` adds the array of each row.
+/// Builds an array column; `write` adds each row's array.
 pub(crate) fn build_arrays(
     rows: usize,
     dimensions: u8,
@@ -68,7 +68,7 @@ pub(crate) fn failed(error: tidemark_types::EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Maps each array of the first argument to an array of the same shape.
+/// Maps each array in the first argument to an array of the same shape.
 pub(crate) fn map_arrays(
     call: &Call<'_>,
     change: impl Fn(DoubleArray<'_>) -> Vec<f64>,
@@ -278,7 +278,7 @@ fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
 fn repeated_positions(shape: &[i32], own: &[i32]) -> Vec<usize> {
     let mut positions = vec![0];
     let mut stride = 1;
-    // Proceeds from the innermost dimension outwards: each dimension repeats the dimensions inside
+    // Proceeds from the innermost dimension outwards; each dimension repeats the dimensions inside
     // it.
     for distance in 1..=shape.len() {
         let length = shape[shape.len() - distance] as usize;

@@ -1,4 +1,4 @@
-//! Arrays of DOUBLE.
+//! DOUBLE arrays.
 
 pub(crate) mod array_functions;
 pub(crate) mod array_select;

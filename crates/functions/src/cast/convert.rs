@@ -64,7 +64,7 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
     }
     match (from, to) {
         (text, T::DoubleArray(_)) if text.is_text() => true,
-        // Text converts to BINARY only if it is in PostgreSQL's bytea syntax.
+        // Text can be converted to BINARY only if it is in PostgreSQL's bytea syntax.
         (text, T::Binary) if text.is_text() => mode != CastMode::Implicit,
         (T::DoubleArray(_), to) if is_plain_text(to) => {
             !matches!(mode, CastMode::Implicit | CastMode::Insert)

@@ -1,4 +1,4 @@
-//! Casts of expressions and of constant values.
+//! Casts expressions and constant values.
 
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion_expr::{ColumnarValue, Expr};

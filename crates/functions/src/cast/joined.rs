@@ -27,7 +27,7 @@ pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
     }
 }
 
-/// One argument, converted to strings.
+/// An argument, converted to strings.
 struct TextArgument {
     texts: StringViewArray,
     /// Index of each row's string; `None` if rows map to strings one to one.
@@ -101,7 +101,7 @@ impl TextArgument {
     }
 }
 
-/// Concatenates the arguments of each row with the semantics of `concat`.
+/// Concatenates each row's arguments with the semantics of `concat`.
 pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef> {
     let arguments = types.iter().enumerate().map(|(index, &from)| {
         let (array, scalar) = call.array(index)?;

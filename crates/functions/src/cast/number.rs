@@ -16,7 +16,7 @@ use super::mode::{CastMode, unit_of};
 use crate::column::{SentinelType, build, build_flags, canonical, internal, invalid};
 use crate::resolve::inconvertible_value;
 
-/// Reads the column as 64-bit integers, in its own unit.
+/// Reads the column as 64-bit integers in its own unit.
 pub(super) fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<Int64Array> {
     macro_rules! widen {
         ($type:ty) => {

@@ -1,4 +1,4 @@
-//! Parsing of string columns.
+//! Parses string columns.
 
 use std::sync::Arc;
 

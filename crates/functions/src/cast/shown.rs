@@ -1,4 +1,4 @@
-//! Conversions of values to strings, and between strings and symbols.
+//! Converts values to strings, and strings to symbols and back.
 
 use std::sync::Arc;
 

@@ -124,7 +124,7 @@ const FIELDS: &[&str] = &[
     "tz", "OF",
 ];
 
-/// Number of letters to which month and day names are padded with blanks.
+/// Width in letters to which month and day names are padded with blanks.
 const NAME_LETTERS: usize = 9;
 
 /// Months in Roman numerals, January first.
@@ -286,7 +286,7 @@ fn written<T: Copy>(
     })
 }
 
-/// Writes a field of a period. `HH24` is the total number of hours, which may exceed 23.
+/// Writes a period field. `HH24` is the total number of hours, which may exceed 23.
 fn write_length_field(
     field: &str,
     is_padded: bool,

@@ -44,7 +44,7 @@ pub(super) enum TimeField {
     DaysInMonth,
 }
 
-/// Days from the start of the Julian day count to 1970.
+/// Days from the start of the Julian day count to 1970-01-01.
 const JULIAN_EPOCH_DAYS: i64 = 2_440_588;
 
 impl TimeField {
@@ -228,7 +228,7 @@ pub(super) fn date_part(bound: &Bound<'_>) -> KernelResult {
     }))
 }
 
-/// Returns the time since the start of the minute, in units of 1/`per_second` second.
+/// Returns the time since the start of the minute, in units of 1/`per_second` of a second.
 fn of_minute(value: i64, unit: TimestampUnit, per_second: f64) -> f64 {
     let past = value.rem_euclid(unit.per_second() * 60);
     past as f64 * per_second / unit.per_second() as f64

@@ -94,7 +94,7 @@ pub(super) fn timestamp_floor(bound: &Bound<'_>) -> KernelResult {
     }))
 }
 
-/// Returns a text argument that must be constant; `None` if it is omitted or null.
+/// Returns a text argument, which must be constant; `None` if it is omitted or null.
 fn constant_text(bound: &Bound<'_>, index: usize) -> Result<Option<String>, ResolveError> {
     match bound.arguments.get(index) {
         Some(argument) if argument.constant.is_none() => {

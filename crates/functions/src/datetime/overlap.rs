@@ -37,7 +37,7 @@ fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
     }))
 }
 
-/// Returns the earlier bound of a range, and the later bound if it is known.
+/// Returns a range's earlier bound, and its later bound if known.
 fn in_order((start, end): (Option<Nanos>, Option<Nanos>)) -> Option<(Nanos, Option<Nanos>)> {
     match (start, end) {
         (Some(start), Some(end)) => Some((start.min(end), Some(start.max(end)))),

@@ -1,4 +1,4 @@
-//! Formatting and parsing of times.
+//! Formats and parses times.
 
 use std::sync::Arc;
 

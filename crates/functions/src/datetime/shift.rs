@@ -1,4 +1,4 @@
-//! Addition to times, and the distance between two times.
+//! Adds to times, and computes the distance between two times.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Conversions between UTC and time zones.
+//! Converts between UTC and time zones.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn zone_argument(
     }
 }
 
-/// The time zone of each row, or a single zone if it is constant.
+/// Each row's time zone, or a single zone if it is constant.
 pub(super) struct Zones {
     known: Option<Zone>,
     names: Texts,

@@ -1,4 +1,4 @@
-//! JSON construction: objects, arrays, rows.
+//! JSON construction: objects, arrays and rows.
 
 use std::sync::Arc;
 
@@ -159,8 +159,8 @@ fn array(name: &'static str, arguments: &[Argument]) -> Resolved {
     }))
 }
 
-/// Resolves the conversion of one value to JSON. A null becomes SQL null, or the JSON word `null`
-/// if `is_item`.
+/// Resolves a function that converts a single value to JSON. A null becomes SQL null, or the JSON
+/// word `null` if `is_item`.
 fn value(name: &'static str, is_item: bool, arguments: &[Argument]) -> Resolved {
     if arguments.len() != 1 {
         return Err(mismatch(name, std::iter::once(1), arguments));

@@ -1,4 +1,4 @@
-//! Reading and building JSON.
+//! Reads and builds JSON.
 
 pub(crate) mod json_build;
 pub(crate) mod read;

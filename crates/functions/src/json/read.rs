@@ -231,7 +231,7 @@ fn unescaped(raw: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// Returns the character of `\uXXXX`, or of a surrogate pair.
+/// Returns the character for `\uXXXX` or a surrogate pair.
 fn unicode(rest: &mut std::str::Chars<'_>) -> Option<char> {
     let mut unit = || -> Option<u32> {
         let digits: String = rest.by_ref().take(4).collect();
@@ -289,7 +289,7 @@ impl Found<'_> {
 }
 
 /// Binds `json_extract(document, path)`. `to` is the type of an enclosing cast and becomes the
-/// result type. If a value cannot be read as this type directly, the result is a string.
+/// result type. If a value cannot be read directly as this type, the result is a string.
 pub fn resolve_json(
     arguments: &[Argument],
     to: SqlType,

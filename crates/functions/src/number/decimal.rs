@@ -94,7 +94,7 @@ impl Decimals {
     }
 }
 
-/// Widens a column of decimals to 256 bits with the same scale.
+/// Widens a decimal column to 256 bits, keeping its scale.
 pub(crate) fn wide(array: &ArrayRef) -> Result<Decimal256Array> {
     let scale = match array.data_type() {
         DataType::Decimal32(_, scale)
@@ -184,7 +184,7 @@ fn is_zero(argument: &Argument) -> bool {
     argument.integer() == Some(0) || digits.is_some_and(zero)
 }
 
-/// Resolves `+ - * / %` where one operand is a DECIMAL; `None` for other operators and types.
+/// Resolves `+ - * / %` if one operand is a DECIMAL; `None` for other operators and types.
 pub(crate) fn arithmetic(
     op: BinaryOperator,
     left: &Argument,
@@ -264,7 +264,7 @@ pub(crate) const NAMES: &[&str] = &[
     "least",
 ];
 
-/// Returns the decimal signature of a function for the function list, if it has one.
+/// Returns a function's decimal signature for the function list, if it has one.
 pub(crate) fn signature(name: &str) -> Option<String> {
     let arguments = match name {
         "greatest" | "least" => "DECIMAL, …",
@@ -448,7 +448,7 @@ impl Written {
     }
 }
 
-/// Converts a column to DECIMAL. With `strict`, a floating-point number with too many decimal
+/// Converts a column to DECIMAL. With `strict`, a floating-point number that has too many decimal
 /// places is an error.
 pub(crate) fn from_column(
     array: &ArrayRef,

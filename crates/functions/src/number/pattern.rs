@@ -28,7 +28,7 @@ const ROMAN: [(&str, u32); 13] = [
     ("IV", 4),
     ("I", 1),
 ];
-/// Width of the longest Roman number below 4,000.
+/// Width of the longest Roman numeral below 4,000.
 const ROMAN_WIDTH: usize = 15;
 
 /// A pattern element.
@@ -58,7 +58,7 @@ struct Pattern {
     elements: Vec<PatternElement>,
     /// Number of digit positions before and after the decimal point.
     digits: [usize; 2],
-    /// Decimal places by which `V` shifts the point.
+    /// Number of decimal places by which `V` shifts the point.
     shift: usize,
     has_point: bool,
     /// `FM`: no padding blanks, and no trailing zeros unless a `0` requires them.
@@ -342,7 +342,7 @@ impl Pattern {
     }
 }
 
-/// Returns the ordinal suffix `st`, `nd`, `rd` or `th` of a number.
+/// Returns a number's ordinal suffix: `st`, `nd`, `rd` or `th`.
 pub(crate) fn ordinal(integer: &str) -> &'static str {
     let last = |count: usize| &integer[integer.len().saturating_sub(count)..];
     match (last(2), last(1)) {

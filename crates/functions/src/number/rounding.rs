@@ -1,4 +1,4 @@
-//! Rounding of DOUBLE to decimal places based on its decimal representation.
+//! Rounds DOUBLE values to decimal places, based on their decimal representation.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float64Type, Int32Type};
@@ -70,7 +70,7 @@ pub(super) fn to_integer(value: f64) -> f64 {
     if value - floor >= 0.5 { floor + 1.0 } else { floor }
 }
 
-/// Rounds each number to the number of places given by the second argument.
+/// Rounds each number to the number of places given in the second argument.
 pub(super) fn rounded(call: &Call<'_>, digits: Digits) -> Result<ArrayRef> {
     let (values, places) = (call.primitive::<Float64Type>(0)?, call.primitive::<Int32Type>(1)?);
     Ok(build::<Float64Type>(call.rows, |row| {
@@ -82,7 +82,7 @@ pub(super) fn rounded(call: &Call<'_>, digits: Digits) -> Result<ArrayRef> {
 mod tests {
     use super::*;
 
-    /// Rounds the decimal `number` / 10^`scale` in integer arithmetic, and parses the resulting
+    /// Rounds the decimal `number` / 10^`scale` using integer arithmetic and parses the resulting
     /// digits.
     fn model(number: i64, scale: u32, places: i32, digits: Digits) -> f64 {
         let dropped = i64::from(scale) - i64::from(places);

@@ -10,7 +10,7 @@ use tidemark_types::SqlType;
 use crate::native::{Kernel, Native, call};
 use crate::resolve::{BuildOperator, ResolvedOperator};
 
-/// Returns the name of the function that computes an operator.
+/// Returns the name of the function that implements an operator.
 pub(crate) fn function_name(operator: BinaryOperator) -> &'static str {
     use BinaryOperator as Op;
     match operator {

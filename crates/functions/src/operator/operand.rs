@@ -1,5 +1,5 @@
-//! Binding of infix and prefix operators. It determines which types can be combined, which types
-//! the operands are cast to, and the resulting expression.
+//! Binds infix and prefix operators. This determines which types can be combined, which types the
+//! operands are cast to, and the resulting expression.
 
 use std::sync::Arc;
 
@@ -55,10 +55,10 @@ pub fn resolve_operator(
     })
 }
 
-/// Builds the expression of a prefix operator from its operand.
+/// Builds a prefix operator's expression from its operand.
 pub type BuildUnary = Arc<dyn Fn(Expr) -> Expr + Send + Sync>;
 
-/// Binds a prefix operator. The second element is the type to cast the operand to, the third is the
+/// Binds a prefix operator. The second element is the type to cast the operand to; the third is the
 /// result type.
 pub fn resolve_unary(
     op: UnaryOperator,

@@ -1,4 +1,4 @@
-//! IN, BETWEEN, IS NULL and the common type of CASE branches. Each of these forms is built from
+//! IN, BETWEEN, IS NULL, and the common type of CASE branches. Each of these forms is built from
 //! several expressions.
 
 use datafusion::common::ScalarValue;
@@ -15,7 +15,7 @@ fn literal(value: bool) -> Expr {
     Expr::Literal(ScalarValue::Boolean(Some(value)), None)
 }
 
-/// Compares two operands after casting both as the operator requires.
+/// Compares two operands after casting both to the types the operator requires.
 fn compare(
     op: BinaryOperator,
     (left, left_argument): (&Expr, &Argument),

@@ -1,4 +1,4 @@
-//! The random generator of one batch.
+//! Random generator for one batch.
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::column::Call;
 /// Number of calls so far. It ensures that no two generators start in the same state.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// Creates the generator of one batch, seeded from the statement's generator if it has a seed.
+/// Creates the generator for one batch, seeded from the statement's generator if it has a seed.
 pub(super) fn generator(call: &Call<'_>) -> ChaCha8Rng {
     if let Some(random) = call.random {
         let mut random = random.lock().unwrap_or_else(PoisonError::into_inner);

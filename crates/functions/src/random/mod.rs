@@ -1,4 +1,4 @@
-//! Random values. Every batch uses its own generator, seeded once per call, so that rows differ and
+//! Random values. Every batch uses its own generator, seeded once per call, so rows differ and
 //! threads share no state.
 
 mod generator;
@@ -59,7 +59,7 @@ impl NullRate {
     }
 }
 
-/// Draws random values of a type, with some nulls.
+/// Draws random values of one type, with some nulls.
 fn random_values<T: SentinelType>(
     call: &Call<'_>,
     rate_at: usize,

@@ -13,7 +13,7 @@ use crate::native::Kernel;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::{mismatch, resolved};
 
-/// Words with their weights, stored as cumulative sums.
+/// Words and their weights, which are stored as cumulative sums.
 struct WeightedWords {
     words: Vec<Option<String>>,
     sums: Vec<f64>,

@@ -72,7 +72,7 @@ impl BoundedText {
         }
     }
 
-    /// Returns the string, or an error if it would have become too long.
+    /// Returns the string, or an error if it would have exceeded the limit.
     pub(crate) fn get(&self) -> EngineResult<&str> {
         match &self.refused {
             None => Ok(&self.text),

@@ -40,7 +40,7 @@ pub(crate) fn double(text: &str) -> Option<f64> {
     digits.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Parses a FLOAT with the rules of `double`.
+/// Parses a FLOAT by the same rules as `double`.
 pub(crate) fn float(text: &str) -> Option<f32> {
     double(text).map(|value| value as f32).filter(|value| value.is_finite())
 }
@@ -104,7 +104,7 @@ pub(crate) fn ipv4(text: &str) -> Option<u32> {
 }
 
 /// Parses a network such as `10.1.0.0/16` or `10.1/16` as (base, mask, bits). A single address is a
-/// network with one address.
+/// network of one address.
 pub(crate) fn ipv4_network(text: &str) -> Option<(u32, u32, u32)> {
     let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => (address, bits.parse().ok().filter(|&bits: &u32| bits <= 32)?),

@@ -80,7 +80,7 @@ enum Syntax {
 /// size.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
 
-/// A compiled pattern. The simple forms of LIKE need no automaton.
+/// A compiled pattern. Simple LIKE patterns do not need an automaton.
 enum Matcher {
     Equal(String),
     Prefix(String),

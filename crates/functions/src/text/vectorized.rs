@@ -95,7 +95,7 @@ pub(crate) fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     Ok(())
 }
 
-/// Wraps the bytes as the buffers of a column.
+/// Wraps the bytes as a column's buffers.
 pub(crate) fn buffers_of(bytes: Vec<u8>) -> Vec<Buffer> {
     if bytes.is_empty() { vec![] } else { vec![bytes.into()] }
 }

@@ -1,5 +1,5 @@
-//! Execution of ASOF JOIN. The right side is read once, and each partition of the left side has its
-//! own worker.
+//! Executes ASOF JOIN. The right side is read once, and each partition of the left side has its own
+//! worker.
 
 use std::fmt;
 use std::sync::Arc;

@@ -24,7 +24,7 @@ pub(crate) enum KeyKind {
     None,
     /// A single symbol key, with the left and right dictionaries.
     Symbol(Arc<SymbolDictionary>, Arc<SymbolDictionary>),
-    /// Keys of these types, compared as encoded rows.
+    /// Keys of these types, which are compared as encoded rows.
     Hashed(Vec<DataType>),
 }
 

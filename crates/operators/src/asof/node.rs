@@ -1,4 +1,4 @@
-//! ASOF JOIN and LT JOIN as a logical node.
+//! The ASOF JOIN and LT JOIN logical node.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -156,7 +156,8 @@ impl UserDefinedLogicalNodeCore for AsofJoinNode {
         Self::try_new(left, right, left_timestamp, right_timestamp, keys, kind, tolerance)
     }
 
-    // Maps each output column to its side. The optimizer adds the timestamps and keys.
+    // Maps each output column to the side it comes from. The optimizer adds the timestamps and
+    // keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let left_width = self.left.schema().fields().len();
         let (left, right): (Vec<usize>, Vec<usize>) =

@@ -30,7 +30,7 @@ pub(crate) struct SideExprs {
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
 }
 
-/// Rows of the side, in non-empty chunks in ascending time order.
+/// The side's rows, in non-empty chunks in ascending time order.
 pub(crate) struct RightSide {
     schema: SchemaRef,
     /// Chunks of each column.
@@ -85,8 +85,8 @@ impl RightSide {
         std::mem::replace(&mut self.space, KeySpace::None)
     }
 
-    /// Evaluates an expression on the rows, chunk by chunk. Returns an empty chunk where `required`
-    /// is false.
+    /// Evaluates an expression on the rows, chunk by chunk. Returns an empty chunk wherever
+    /// `required` is false.
     pub(crate) fn evaluate(
         &self,
         expr: &Arc<dyn PhysicalExpr>,

@@ -14,7 +14,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Fields};
 use datafusion::common::Result;
 
-/// Bytes per view, excluding its string.
+/// Size of a view in bytes, excluding its string.
 const VIEW_BYTES: usize = 16;
 
 /// Returns the total size in bytes of all variable-length cells: strings, binary values and lists.

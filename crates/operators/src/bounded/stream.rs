@@ -19,7 +19,7 @@ use crate::error::engine_error;
 /// cells allocates this much at a time.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Returns the stream with bounded batches.
+/// Returns the stream with size-limited batches.
 pub fn in_bounds(inner: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let has_lists = has_lists(inner.schema().fields());
     Box::pin(BoundedStream { inner, remaining: None, has_lists })

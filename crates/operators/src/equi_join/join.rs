@@ -25,7 +25,7 @@ use crate::properties::properties_of;
 pub(crate) const FIRST: usize = 0;
 pub(crate) const OTHER: usize = 1;
 
-/// Result for a row of the first side.
+/// What the join returns for a row of the first side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The row is joined to each matching row of the other side.
@@ -152,7 +152,7 @@ impl EquiJoin {
         Some(Arc::clone(input))
     }
 
-    /// Returns the output position of a column of the first side, if the output contains it.
+    /// Returns the output position of a first-side column, if the output contains it.
     fn output_position(&self, column: usize) -> Option<usize> {
         self.output.iter().position(|output| *output == OutputColumn::First(column))
     }
@@ -191,8 +191,8 @@ impl EquiJoin {
         Some(Lineage { input, column, unmatched })
     }
 
-    /// Evaluates the condition for `pairs` pairs. `column` returns a column of the first side
-    /// (`true`) or of the other side.
+    /// Evaluates the condition on `pairs` pairs. `column` returns a column from the first side
+    /// (`true`) or the other side.
     pub(crate) fn passing(
         &self,
         condition: &JoinFilter,

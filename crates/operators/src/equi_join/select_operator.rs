@@ -1,4 +1,4 @@
-//! Chooses the operator of an equi-join.
+//! Chooses an equi-join's operator.
 
 use std::sync::Arc;
 

@@ -215,7 +215,7 @@ impl Iterator for Labels {
     }
 }
 
-/// Returns the key ID of each row, and the first row of each key.
+/// Returns each row's key ID and each key's first row.
 fn keys_of(batch: &RecordBatch, keys: &[usize]) -> Result<(Vec<usize>, Vec<u32>)> {
     if keys.is_empty() {
         return Ok((vec![0; batch.num_rows()], vec![0]));

@@ -1,4 +1,4 @@
-//! FILL as a logical node.
+//! The FILL logical node.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Description of a FILL.
+//! Describes a FILL.
 
 use std::sync::Arc;
 

@@ -114,11 +114,12 @@ impl Values {
     }
 }
 
-/// Interpolates missing cells between the key's known neighbours. A null counts as unknown.
+/// Interpolates missing cells between the known neighbours with the same key. A null counts as
+/// unknown.
 pub(super) struct Line {
     source: ArrayRef,
     points: ArrayRef,
-    /// For each known row, the next known row of its key.
+    /// For each known row, the next known row with the same key.
     next: Vec<u32>,
     /// Latest known row of each key.
     left: Vec<u32>,

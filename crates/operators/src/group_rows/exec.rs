@@ -1,4 +1,4 @@
-//! Execution of GROUP BY with many groups. Rows are partitioned by key hash, and each partition is
+//! Executes GROUP BY with many groups. Rows are partitioned by key hash, and each partition is
 //! grouped separately. If the rows do not fit in memory, `DataFusion`'s two aggregation steps,
 //! which can spill, are used instead.
 

@@ -1,6 +1,5 @@
-//! Execution of HORIZON JOIN. Right sides are read once. Each left batch is matched once per
-//! offset. Each offset has its own position in each right side, so every position only moves
-//! forward.
+//! Executes HORIZON JOIN. Right sides are read once. Each left batch is matched once per offset.
+//! Each offset has its own position in each right side, so every position only moves forward.
 
 use std::fmt;
 use std::iter::once;

@@ -1,4 +1,4 @@
-//! HORIZON JOIN as a logical node.
+//! The HORIZON JOIN logical node.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -152,7 +152,8 @@ impl UserDefinedLogicalNodeCore for HorizonJoinNode {
         Self::try_new(left, left_timestamp, sides, self.horizon.clone())
     }
 
-    // Maps each output column to its input. The optimizer adds the timestamps and keys.
+    // Maps each output column to the input it comes from. The optimizer adds the timestamps and
+    // keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let mut needed = vec![];
         let mut start = 0;

@@ -8,7 +8,7 @@ use super::table::table_bytes;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Integers, and whether null is among them.
+/// Integers, possibly including null.
 #[derive(Default)]
 pub(super) struct Integers {
     values: Values,

@@ -1,4 +1,4 @@
-//! Memory that key tables reserve before they allocate it.
+//! Memory that key tables reserve before allocating it.
 
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;

@@ -1,4 +1,4 @@
-//! Hash table memory.
+//! Hash table memory usage.
 
 /// Number of buckets that the CPU probes together. A table has this many additional control bytes.
 const GROUP: usize = if cfg!(target_feature = "sse2") { 16 } else { 8 };

@@ -1,4 +1,4 @@
-//! Execution of a LIMIT counted from the end. A table is read backward from its last row. For other
+//! Executes a LIMIT counted from the end. A table is read backward from its last row. For other
 //! inputs, only rows that may still be among the last rows are kept in memory.
 
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ use crate::plan_node::{PlanNode, scan_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::kind::{Requested, Scan};
 
-/// Plans the selection of the last rows. The selection moves below projections, which then process
+/// Plans the selection of the last rows. The selection moves below projections, so they process
 /// only the selected rows.
 pub fn plan_last_rows(node: &LastRowsNode, input: Input) -> Result<Input> {
     over(node.rows(), input)

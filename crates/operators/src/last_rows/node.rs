@@ -1,11 +1,11 @@
-//! LIMIT counted from the end, as a logical node.
+//! The logical node of a LIMIT counted from the end.
 
 use std::fmt;
 
 use datafusion::common::{DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// Selects rows of an input, counted in input order.
+/// Selects rows from an input, counted in input order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd)]
 pub struct LastRows {
     /// Number of rows skipped at the start.

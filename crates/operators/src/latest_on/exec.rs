@@ -1,4 +1,4 @@
-//! Execution of LATEST ON. Reads backward from the newest row until every key has been found.
+//! Executes LATEST ON. Reads backward from the newest row until every key has been found.
 
 use std::fmt;
 use std::iter::once;

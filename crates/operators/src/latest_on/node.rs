@@ -1,4 +1,4 @@
-//! LATEST ON as a logical node.
+//! The LATEST ON logical node.
 
 use std::fmt;
 

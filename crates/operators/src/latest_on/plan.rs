@@ -1,4 +1,4 @@
-//! Description of a LATEST ON.
+//! Describes a LATEST ON.
 
 use std::sync::Arc;
 

@@ -392,7 +392,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Extreme<P> {
         if self.greatest { candidate > best } else { candidate < best }
     }
 
-    /// Updates groups that all have a value already.
+    /// Updates groups that already have a value.
     fn update_known(&mut self, values: &[P::Native], groups: &RowGroups) {
         match groups {
             RowGroups::Runs(runs) => {

@@ -48,7 +48,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
         self.valid[group] = valid;
     }
 
-    /// Returns a column as numbers: its values, or the keys of a symbol column.
+    /// Returns a column as numbers: either its values or the keys of a symbol column.
     fn numbers(&mut self, values: &[ArrayRef]) -> Result<PrimitiveArray<P>> {
         let Some(array) = values.first() else {
             return internal_err!("first or last requires an argument");

@@ -1,4 +1,4 @@
-//! Execution of SAMPLE BY and GROUP BY: one partial result per partition, merged in time order.
+//! Executes SAMPLE BY and GROUP BY, with one partial result per partition, merged in time order.
 
 use std::fmt;
 use std::sync::Arc;

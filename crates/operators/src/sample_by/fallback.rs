@@ -170,7 +170,7 @@ fn sum_state(mean: bool, argument: &DataType, output: &DataType) -> Option<Box<d
     ], |P| Box::new(Sum::<P, i64>::new(false, output)) as Box<dyn Accumulate>)
 }
 
-/// Any other aggregate, executed by its group accumulator.
+/// Any other aggregate, executed by its own group accumulator.
 struct Fallback {
     states: Box<dyn GroupsAccumulator>,
     /// Whether the last argument is the FILTER condition.

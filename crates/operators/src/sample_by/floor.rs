@@ -82,7 +82,7 @@ impl SampleByPlan {
     }
 }
 
-/// Returns the aggregates of a GROUP BY.
+/// Returns the aggregates in a GROUP BY.
 pub(super) fn aggregates(
     functions: &[Arc<AggregateFunctionExpr>],
     filters: &[Option<Arc<dyn PhysicalExpr>>],

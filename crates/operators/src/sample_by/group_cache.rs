@@ -19,7 +19,7 @@ use super::slots::Digit;
 use crate::error::engine_error;
 use crate::state_memory::{StateMemory, StateReservation};
 
-/// Some groups with their states, ordered by group number.
+/// Some groups and their states, ordered by group number.
 pub(crate) struct GroupStates {
     /// Bucket of each group.
     pub(crate) labels: Vec<i64>,
@@ -117,7 +117,7 @@ impl GroupCache {
         self.lock().mark
     }
 
-    /// Removes and returns the groups from which to resume.
+    /// Removes and returns the groups to resume from.
     pub(crate) fn take(&self) -> Option<GroupStates> {
         self.lock().groups.take()
     }

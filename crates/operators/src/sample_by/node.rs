@@ -1,4 +1,4 @@
-//! SAMPLE BY and GROUP BY as a logical node: the query, not its execution.
+//! The logical node of SAMPLE BY and GROUP BY: the query, not its execution.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -184,7 +184,7 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
     }
 }
 
-/// Whether an aggregate depends on the order of its rows.
+/// Whether an aggregate depends on the order of its input rows.
 pub(super) fn depends_on_order(aggregate: &Expr) -> bool {
     match aggregate {
         Expr::Alias(alias) => depends_on_order(&alias.expr),

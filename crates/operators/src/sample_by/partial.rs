@@ -26,7 +26,7 @@ use crate::bucket::BucketSpec;
 use crate::error::engine_error;
 use crate::grid::Grid;
 
-/// Groups and states of the rows processed so far.
+/// Groups and states for the rows processed so far.
 pub(crate) struct Partial {
     plan: Arc<SampleByPlan>,
     grid: Option<Grid>,

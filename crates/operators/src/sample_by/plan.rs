@@ -1,4 +1,4 @@
-//! Description of SAMPLE BY and GROUP BY.
+//! Describes SAMPLE BY and GROUP BY.
 
 use std::sync::Arc;
 

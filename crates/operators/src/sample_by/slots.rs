@@ -160,7 +160,7 @@ pub(super) struct SlotKeys {
     keys: Vec<u32>,
     /// The bucket that `slots` describes.
     bucket: Option<u32>,
-    /// Reusable buffer for the codes of a batch.
+    /// Reusable buffer for a batch's codes.
     buffer: Vec<i32>,
 }
 
@@ -251,7 +251,7 @@ impl SlotKeys {
         Ok(Some(Int32Array::new(combined.into(), None)))
     }
 
-    /// Reuses the buffer of codes from [`Self::codes`] for the next batch.
+    /// Reuses the code buffer returned by [`Self::codes`] for the next batch.
     pub(super) fn reuse(&mut self, codes: Int32Array) {
         let (_, codes, _) = codes.into_parts();
         // The conversion fails for a buffer of symbol keys because it belongs to the table.

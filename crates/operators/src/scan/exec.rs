@@ -28,7 +28,7 @@ use crate::properties::properties;
 /// A scan's name in EXPLAIN.
 pub(super) const TABLE_SCAN: &str = "TableScanExec";
 
-/// With fewer rows than this, a second worker costs more than it saves.
+/// Below this number of rows, a second worker costs more than it saves.
 const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
 
 /// How a scan is divided between workers.
@@ -158,7 +158,7 @@ impl SliceScan {
         Ok(Self { partitions, properties, ..self.clone() })
     }
 
-    /// Returns the units restricted to a time range.
+    /// Returns the units, restricted to a time range.
     fn units_within(&self, (first, last): (i64, i64)) -> Result<Vec<ScanUnit>> {
         let mut units = vec![];
         for unit in self.units() {
@@ -321,7 +321,7 @@ impl SliceScan {
         Some((first.0.min(last.0), first.1.max(last.1)))
     }
 
-    /// Returns the row ranges of a partition, one batch at a time, in scan order.
+    /// Returns a partition's row ranges, one batch at a time, in scan order.
     pub fn chunks(
         &self,
         partition: usize,

@@ -31,7 +31,7 @@ pub(super) fn filter_rows(batch: &RecordBatch, mask: BooleanBuffer) -> Result<Re
     Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
 }
 
-/// The selected rows, in the representations that different column types need.
+/// The selected rows, in the representations required by different column types.
 struct Selection {
     words: Vec<u64>,
     mask: BooleanArray,

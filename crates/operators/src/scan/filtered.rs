@@ -207,7 +207,7 @@ impl FilteredScan {
         &self.output
     }
 
-    /// Returns the scan column of an output column.
+    /// Returns the scan column for an output column.
     pub fn column(&self, output: usize) -> Option<usize> {
         self.output.get(output).copied()
     }
@@ -237,12 +237,12 @@ impl FilteredScan {
         tests.find_map(|test| Some((test.column, test.passing.few()?)))
     }
 
-    /// Returns the rows that pass, oldest first; `None` if no row passes.
+    /// Returns the rows that pass, oldest first; `None` if no rows pass.
     pub fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
         self.passing(slice, rows)?.map(|passing| self.output(&passing)).transpose()
     }
 
-    /// Selects the rows that pass, oldest first; `None` if no row passes.
+    /// Selects the rows that pass, oldest first; `None` if no rows pass.
     pub(crate) fn passing<'a>(
         &'a self,
         slice: &'a Slice,

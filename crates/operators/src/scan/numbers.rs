@@ -51,9 +51,9 @@ pub(super) enum Numbers {
 /// A scan's tests, once their values are known.
 #[derive(Debug, Default)]
 pub(super) struct Ranges<'a> {
-    /// Scan columns with the values that pass.
+    /// Scan columns and the values that pass.
     pub(super) columns: Vec<(usize, Numbers)>,
-    /// Conditions that are not ranges after all.
+    /// Conditions that turned out not to be ranges.
     pub(super) other_conditions: Vec<&'a Condition>,
 }
 
@@ -234,7 +234,7 @@ fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
         Operator::LtEq => Numbers::Integers(min, value),
         Operator::Gt => above.map_or(nothing, |above| Numbers::Integers(above, greatest)),
         Operator::GtEq => Numbers::Integers(value, greatest),
-        // For a non-null value, both operators are the same.
+        // If the value is not null, both operators are the same.
         Operator::Eq | Operator::IsNotDistinctFrom => Numbers::Integers(value, value),
         Operator::NotEq => Numbers::AllExcept { than: value, nulls: false },
         Operator::IsDistinctFrom => Numbers::AllExcept { than: value, nulls: true },

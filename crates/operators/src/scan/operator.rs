@@ -1,4 +1,4 @@
-//! Scans as plan operators.
+//! Scans, as plan operators.
 
 use std::sync::Arc;
 

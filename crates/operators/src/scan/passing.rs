@@ -55,7 +55,7 @@ impl<'a> Passing<'a> {
     }
 
     /// Applies a test result that covers all rows, including those that failed a test. Returns
-    /// whether any row remains.
+    /// whether any rows remain.
     pub(super) fn narrow(&mut self, found: BooleanBuffer) -> bool {
         let both = match self.mask.take() {
             Some(before) => &before & &found,
@@ -66,7 +66,7 @@ impl<'a> Passing<'a> {
         self.count > 0
     }
 
-    /// Applies a test result that covers only the remaining rows. Returns whether any row remains.
+    /// Applies a test result that covers only the remaining rows. Returns whether any rows remain.
     pub(crate) fn apply(&mut self, retained: BooleanBuffer) -> bool {
         let found = match &self.mask {
             Some(mask) => spread(mask, &retained),
@@ -75,7 +75,7 @@ impl<'a> Passing<'a> {
         self.narrow(found)
     }
 
-    /// Applies a condition. Returns whether any row remains.
+    /// Applies a condition. Returns whether any rows remain.
     pub(super) fn test(&mut self, condition: &Condition) -> Result<bool> {
         let is_sparse = self.count * SPARSE < self.rows.len();
         let Condition { columns, schema, .. } = condition;

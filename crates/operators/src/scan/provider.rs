@@ -1,4 +1,4 @@
-//! `DataFusion` table provider for a table as of one snapshot.
+//! `DataFusion` table provider for a table as of a particular snapshot.
 
 use std::fmt;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use crate::error::engine_error;
 /// and for quick cancellation.
 pub(crate) const BATCH_ROWS: usize = 64 * 1024;
 
-/// Some rows of one slice.
+/// A range of rows in one slice.
 #[derive(Debug, Clone)]
 pub struct ScanUnit {
     pub slice: Arc<Slice>,

@@ -34,7 +34,7 @@ enum Value {
 }
 
 impl ZoneTest {
-    /// Compiles a predicate if it is such a test.
+    /// Compiles a predicate if it is such a comparison.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {
@@ -60,7 +60,8 @@ impl ZoneTest {
 
     /// Whether any row in the zone may pass.
     fn may_match(&self, zone: &Zone) -> bool {
-        // Whether the zone's minimum may be below the constant, and its maximum above it.
+        // Whether the zone's minimum may be below the constant, and whether its maximum may be
+        // above it.
         let (least_below, greatest_above) = match (zone.bounds, &self.value) {
             (Bounds::Double(min, greatest), Value::Double(value)) => {
                 let near = TOLERANCE.max(value.abs() * f64::EPSILON);

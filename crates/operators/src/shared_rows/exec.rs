@@ -1,6 +1,6 @@
-//! Execution of shared rows. The first reader starts a task that computes the rows, and all readers
-//! use its result. If the rows do not fit in memory, each reader computes them again, unless that
-//! would produce different rows.
+//! Computes shared rows. The first reader starts a task that computes the rows, and all readers use
+//! its result. If the rows do not fit in memory, each reader computes them again, unless that would
+//! produce different rows.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

@@ -14,7 +14,7 @@ use super::exec::SharedRows;
 use crate::lowering::{Inputs, Lower, Lowering, schema_of};
 use crate::operator::OperatorExec;
 
-/// The rows of its input, identical for every copy of this node.
+/// The rows of its input, which are identical for every copy of this node.
 #[derive(Debug, Clone)]
 pub struct SharedRowsNode {
     input: LogicalPlan,

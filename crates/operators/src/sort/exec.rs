@@ -1,4 +1,4 @@
-//! Execution of sorts, and the `DataFusion` sorts that it replaces.
+//! Executes sorts. Also determines which `DataFusion` sorts are replaced.
 
 use std::fmt;
 use std::sync::Arc;
@@ -148,7 +148,7 @@ impl SortRows {
     }
 }
 
-/// Consecutive ranges, with the number of rows in total, skipped and returned.
+/// Consecutive ranges, with their total, skipped and returned row counts.
 struct OutputRange {
     ranges: std::ops::Range<usize>,
     rows: usize,
@@ -160,12 +160,12 @@ struct OutputRange {
 struct Sorted {
     order: Order,
     schema: SchemaRef,
-    /// Chunks of each column.
+    /// The chunks of each column.
     columns: Vec<Vec<ArrayRef>>,
 }
 
 impl Sorted {
-    /// Returns the rows of an output range, one batch at a time.
+    /// Returns the rows in an output range, one batch at a time.
     fn rows_of(
         self: Arc<Self>,
         output_range: OutputRange,

@@ -85,7 +85,7 @@ impl SymbolRanks {
         self.texts as usize + 1
     }
 
-    /// Returns the rank of each row in this order.
+    /// Returns each row's rank in this order.
     pub(super) fn of<'a>(
         &'a self,
         symbols: &'a ArrayRef,

@@ -241,7 +241,7 @@ impl Order {
     }
 }
 
-/// Sorts distinct entries by sorting runs of `RUN_ROWS` entries and then merging them in pairs.
+/// Sorts distinct entries. It first sorts runs of `RUN_ROWS` entries and then merges them in pairs.
 fn sorted_by(
     mut entries: Vec<u128>,
     compare: impl Fn(&u128, &u128) -> Ordering,

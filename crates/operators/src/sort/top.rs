@@ -50,8 +50,8 @@ pub struct TopRows {
     is_only_key: bool,
 }
 
-/// If fewer than one row in this many passes a filter, the cells of the passing rows are on fewer
-/// pages than the whole column.
+/// If fewer than one row in this many passes a filter, the passing rows' cells are on fewer pages
+/// than the whole column.
 const FEW: usize = 512;
 
 /// Top-k rows found so far.

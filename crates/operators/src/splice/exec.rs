@@ -1,4 +1,4 @@
-//! Execution of SPLICE JOIN. Both sides are read, without copying in the case of mapped tables, and
+//! Executes SPLICE JOIN. Both sides are read, without copying in the case of mapped tables, and
 //! then merged in one pass.
 
 use std::fmt;

@@ -1,11 +1,11 @@
-//! The SPLICE JOIN merge, which selects the left and right rows of each output row.
+//! The SPLICE JOIN merge, which selects the left and right row for each output row.
 
 use std::collections::{HashMap, VecDeque};
 
 use rustc_hash::FxBuildHasher;
 use tidemark_kernels::{NO_MATCH, RightChunk, pack};
 
-/// A position on one side.
+/// A position within one side.
 struct Walk<'a> {
     chunks: Vec<RightChunk<'a>>,
     chunk: usize,
@@ -43,7 +43,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Position of the merge between two batches.
+/// The position of the merge between two batches.
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
     left: (usize, usize),
@@ -114,7 +114,7 @@ impl Merge {
         pairs
     }
 
-    /// Merges the rows of both sides at `ts`.
+    /// Merges both sides' rows at `ts`.
     fn timestamp(&mut self, ts: i64, left: &mut Walk<'_>, right: &mut Walk<'_>, pairs: &mut Pairs) {
         let mut at_once = vec![];
         while right.time() == Some(ts) {

@@ -1,4 +1,4 @@
-//! SPLICE JOIN as a logical node.
+//! The SPLICE JOIN logical node.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -104,7 +104,8 @@ impl UserDefinedLogicalNodeCore for SpliceJoinNode {
         Self::try_new(left, right, left_timestamp, right_timestamp, keys)
     }
 
-    // Maps each output column to its side. The optimizer adds the timestamps and keys.
+    // Maps each output column to the side it comes from. The optimizer adds the timestamps and
+    // keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let left_width = self.left.schema().fields().len();
         let (left, right): (Vec<usize>, Vec<usize>) =

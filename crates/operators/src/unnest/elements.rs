@@ -82,7 +82,7 @@ impl Elements {
     }
 }
 
-/// JSON arrays, read element by element.
+/// JSON arrays that are read element by element.
 pub(crate) struct Documents {
     texts: StringViewArray,
     fields: Vec<JsonField>,

@@ -1,4 +1,4 @@
-//! Execution of UNNEST: repeats a row for each of its elements, in batches of limited size.
+//! Executes UNNEST: repeats a row for each of its elements, in batches of limited size.
 
 use std::fmt;
 use std::iter::repeat_n;

@@ -1,4 +1,4 @@
-//! UNNEST as a logical node.
+//! The UNNEST logical node.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ pub enum UnnestItem {
     /// Fields of the objects in a JSON array, each as a string. Elements that are not objects have
     /// a single field.
     Json(Vec<JsonField>),
-    /// The same values for every row; the argument is ignored.
+    /// The same values for each row; the argument is ignored.
     Values(UnnestValues),
     /// As many numbers as the argument specifies, starting at 0. The plan above uses them to
     /// compute a series, which is never fully materialized.
@@ -135,7 +135,7 @@ impl UnnestNode {
         Self::over(input, columns, items, prefix, keeps_empty)
     }
 
-    /// Creates a node over an input that has the arguments as columns.
+    /// Creates a node over an input whose columns include the arguments.
     fn over(
         input: LogicalPlan,
         arguments: Vec<Expr>,

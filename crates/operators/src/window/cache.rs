@@ -30,7 +30,7 @@ struct Mark {
     rows: u64,
     /// The latest processed timestamp, and the number of rows processed with that timestamp.
     last: Option<(i64, u64)>,
-    /// State of each node, filled in as rows reach it.
+    /// Each node's state, filled in as rows reach the node.
     nodes: Vec<Option<Copied>>,
 }
 

@@ -1,4 +1,4 @@
-//! Execution of window functions. Batches are passed on with additional columns. If any function
+//! Executes window functions. Batches are passed on with additional columns. If any function
 //! depends on later rows, all rows are read first.
 
 use std::any::Any;
@@ -134,7 +134,7 @@ impl Progress {
         })
     }
 
-    /// Starts from scratch, or from the state of an earlier execution.
+    /// Starts from scratch or from the state of an earlier execution.
     fn begin(plan: &Arc<WindowPlan>) -> Result<Self> {
         let Some(slot) = &plan.cache_slot else { return Self::new(plan) };
         let passed = slot.passed();

@@ -1,4 +1,4 @@
-//! Execution of a single window function. It receives batches and returns a column for each batch,
+//! Executes a single window function. It receives batches and returns a column for each batch,
 //! either immediately or at the end.
 
 use std::collections::VecDeque;
@@ -250,7 +250,7 @@ fn sum<T>(states: &[T], of: impl Fn(&T) -> usize) -> usize {
     states.iter().map(of).sum()
 }
 
-/// Returns the values of other rows, unless they depend on later rows.
+/// Returns the values from other rows, unless they depend on later rows.
 fn picked(
     input: &Input<'_>,
     rows: Rows<'_>,
@@ -397,7 +397,7 @@ fn look_ahead(
     }
 }
 
-/// Returns the batch and row of a row number.
+/// Returns the batch and row for a row number.
 fn locate(number: u64) -> (usize, usize) {
     ((number >> ROW_BITS) as usize, (number & ((1 << ROW_BITS) - 1)) as usize)
 }

@@ -1,4 +1,4 @@
-//! Window functions as a logical node.
+//! The logical node of window functions.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Execution of WINDOW JOIN. The right side is read and sorted once, and each partition of the left
+//! Executes WINDOW JOIN. The right side is read and sorted once, and each partition of the left
 //! side has a worker.
 
 use std::collections::HashSet;

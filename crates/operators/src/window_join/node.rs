@@ -1,4 +1,4 @@
-//! WINDOW JOIN as a logical node.
+//! The WINDOW JOIN logical node.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::fmt;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// One end of the window around a left row.
+/// One end of the window for a left row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct WindowBound {
     /// Number of units, as a LONG expression on the left row. Negative values count as 0; null
     /// makes the window empty.
     pub distance: Expr,
-    /// Length of one unit, in the unit of the timestamps.
+    /// Length of one unit, in the timestamps' unit.
     pub unit: i64,
     /// Whether the bound lies after the left timestamp rather than before it.
     pub following: bool,
@@ -128,7 +128,7 @@ impl WindowJoinNode {
     }
 }
 
-/// Returns the schema of a left row followed by a right row.
+/// Returns the schema for a left row followed by a right row.
 pub(crate) fn pair_schema(left: &LogicalPlan, right: &LogicalPlan) -> Result<DFSchema> {
     let fields = left.schema().iter().chain(right.schema().iter());
     let fields = fields

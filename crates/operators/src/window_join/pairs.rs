@@ -31,7 +31,7 @@ pub(crate) struct Span {
     pub(crate) window: Window,
 }
 
-/// Iterates over the pairs of a batch.
+/// Iterates over a batch's pairs.
 struct Walk<'a> {
     spans: &'a [Span],
     row: usize,
@@ -229,8 +229,8 @@ impl Groups {
         Ok(())
     }
 
-    /// Returns each aggregate's value for each left row. Rows without pairs get the aggregate's
-    /// value for an empty input.
+    /// Returns each aggregate's value for each left row. For rows without pairs, it is the
+    /// aggregate's value for an empty input.
     fn finish(self, plan: &WindowPlan, states: States) -> Result<Vec<Option<ArrayRef>>> {
         let groups = self.counts.len() as u32;
         let rows: UInt32Array = self.of_row.iter().map(|&group| Some(group.min(groups))).collect();

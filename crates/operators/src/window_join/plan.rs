@@ -27,7 +27,7 @@ impl BoundPlan {
         self.distance.is::<Literal>()
     }
 
-    /// Returns the distance from the timestamp, if it is the same for all rows and not null.
+    /// Returns the distance from the timestamp, if it is non-null and the same for all rows.
     pub(crate) fn constant(&self) -> Option<i64> {
         match self.distance.downcast_ref::<Literal>()?.value() {
             ScalarValue::Int64(Some(units)) => Some(self.signed(*units)),

@@ -77,7 +77,7 @@ impl Joiner {
         }
     }
 
-    /// Returns the writer of a side's spill files.
+    /// Returns the writer for a side's spill files.
     pub(super) fn spreader<'a>(&'a self, side: usize, by: By<'a>) -> Spreader<'a> {
         Spreader { run: &self.run, symbols: &self.symbols[side], by }
     }

@@ -89,7 +89,7 @@ impl Shared {
 }
 
 impl Spilled {
-    /// Writes the rows of an input to a file.
+    /// Writes an input's rows to a file.
     async fn write(run: &Run, input: usize, rows: SendableRecordBatchStream) -> Result<Self> {
         let symbols = symbols(&run.inputs[input]);
         let spreader = Spreader { run, symbols: &symbols, by: By::Nothing };

@@ -161,7 +161,7 @@ impl Round {
         self.hashes.extend(hashes);
     }
 
-    /// Removes and returns the rows of each file; the round is then empty.
+    /// Removes and returns each file's rows, leaving the round empty.
     fn take(&mut self) -> Result<Vec<(usize, RecordBatch)>> {
         let (batches, hashes) = (take(&mut self.batches), take(&mut self.hashes));
         if hashes.is_empty() {

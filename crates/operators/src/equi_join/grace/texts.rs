@@ -18,7 +18,7 @@ use crate::materialize::with_schema;
 use crate::operator::Input;
 use crate::symbols::dictionary;
 
-/// Returns whether each column of an input contains symbols from a single table.
+/// Returns, for each column of an input, whether it contains symbols from a single table.
 pub(crate) fn symbols(input: &Input) -> Vec<bool> {
     let schema = input.schema();
     let is_symbol = |(column, field): (usize, &FieldRef)| {

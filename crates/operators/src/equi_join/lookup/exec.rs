@@ -1,4 +1,4 @@
-//! Execution of the lookup join, and the `DataFusion` joins that it replaces.
+//! Executes the lookup join. Also determines which `DataFusion` joins it replaces.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Joins a batch of the other side with the materialized rows.
+//! Joins a batch from the other side with the materialized rows.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Prober {
         Self { join, build_side: build, schema, known: KnownTexts::default(), backward }
     }
 
-    /// Joins a batch; returns one batch, or several if its rows have many matches.
+    /// Joins a batch. Returns one batch, or several if its rows have many matches.
     pub(super) fn join(&mut self, batch: RecordBatch) -> Result<Joined> {
         let evaluate =
             |key: &Arc<dyn PhysicalExpr>| key.evaluate(&batch)?.into_array(batch.num_rows());

@@ -50,12 +50,12 @@ impl Found<'_> {
         with_schema(schema, columns.collect::<Result<_>>()?, self.rows.len())
     }
 
-    /// Returns a column of the leading side.
+    /// Returns a column from the leading side.
     fn lead(&self, column: usize) -> Result<ArrayRef> {
         rows_of(self.lead.column(column), &self.rows)
     }
 
-    /// Returns a column of the other side.
+    /// Returns a column from the other side.
     fn other(&self, column: usize) -> Result<ArrayRef> {
         match &self.matching {
             MatchingRows::One(batch, rows) => rows_of(batch.column(column), rows),

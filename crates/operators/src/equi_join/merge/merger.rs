@@ -71,7 +71,7 @@ struct Group {
     done: usize,
 }
 
-/// Position in the two sides.
+/// Position within the two sides.
 pub(super) struct Merger {
     join: Arc<MergeJoin>,
     schema: SchemaRef,
@@ -246,7 +246,7 @@ impl Merger {
         found
     }
 
-    /// Pairs the rows up to `end` with the rows of the other side's batch.
+    /// Pairs the rows up to `end` with the rows in the other side's batch.
     fn of_chunk(&mut self, end: usize) -> Result<RecordBatch> {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));

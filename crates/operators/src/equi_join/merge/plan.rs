@@ -1,4 +1,4 @@
-//! Description of a join of two ordered sides.
+//! Describes a join of two ordered sides.
 
 use std::sync::Arc;
 

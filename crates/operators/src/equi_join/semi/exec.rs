@@ -1,4 +1,4 @@
-//! Execution and plan properties of semi-joins.
+//! Executes semi-joins and derives their plan properties.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Description of semi-joins, and the `DataFusion` joins that they replace.
+//! Describes semi-joins. Also determines which `DataFusion` joins they replace.
 
 use std::fmt;
 use std::sync::Arc;
