@@ -91,7 +91,7 @@ function real(path: string): string {
   }
 }
 
-/** Returns whether one directory contains the other. */
+/** Returns whether either directory contains the other. */
 function overlaps(first: string, second: string): boolean {
   const isInside = (path: string): boolean => path === '' || !/^\.\.(\/|$)/.test(path);
   return isInside(relative(first, second)) || isInside(relative(second, first));

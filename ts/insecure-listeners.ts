@@ -59,8 +59,7 @@ export function refuseInsecureListeners(config: Config): void {
 }
 
 /**
- * Refuses public listeners of the line protocol without sender keys, because their clients do not
- * log in.
+ * Refuses public line protocol listeners without sender keys, because their clients do not log in.
  */
 function refuseOpenLines(config: Config, override: string): void {
   if (!hasSenderKeys(config) && isReachable(config, KEYS.lineTcpEnabled, KEYS.lineTcpBindTo)) {

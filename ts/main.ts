@@ -45,7 +45,7 @@ import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error
 
 export interface ServeOptions {
   readonly root: string;
-  /** Path of the configuration file; the default is `ROOT/conf/server.conf`. */
+  /** Configuration file path; the default is `ROOT/conf/server.conf`. */
   readonly configFile?: string;
   readonly set?: readonly string[];
   readonly environment?: Readonly<Record<string, string | undefined>>;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** `EX_CONFIG` from sysexits: the configuration must be changed before the server can start. */
 export const EXIT_CONFIG = 78;
 
-/** The reason why the server did not start, as a one-line message for the operator. */
+/** Why the server did not start, as a one-line message for the operator. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly exitCode: number;

@@ -306,7 +306,7 @@ function ownerGrants(grants: Grants, table: string, column: string | null): Gran
 
 // ---- from statements ----
 
-/** Returns the statement's effects on names, as far as they are known before it runs. */
+/** Returns the statement's effects on names, to the extent known before it runs. */
 function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly Effect[] {
   const dropped = description.accesses.filter(({ permission }) => DROPS.has(permission));
   if (dropped.length > 0) {

@@ -16,7 +16,7 @@ interface Shape {
   readonly isView: boolean;
 }
 
-/** A snapshot of the catalog. */
+/** A catalog snapshot. */
 export class CurrentSchema implements Schema {
   readonly #shapes: ReadonlyMap<string, Shape>;
 

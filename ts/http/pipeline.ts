@@ -49,7 +49,7 @@ export interface Pipelines {
   readonly webSockets: ReadonlySet<WebSocketConnection>;
 }
 
-/** Special routes, in addition to the plain ones. */
+/** Special routes, in addition to the plain routes. */
 export interface OtherRoutes {
   readonly webSockets?: readonly WebSocketRoute[];
   /** Answers GET requests on paths without a route. */

@@ -1,4 +1,4 @@
-/** Definition of a route, and helpers that routes share. */
+/** The route definition, and helpers that routes share. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type {
@@ -26,7 +26,7 @@ export interface HttpServices {
   readonly sessions: SessionHost;
   readonly config: Config;
   readonly authenticator: Authenticator;
-  /** The users of the database; absent without access control. */
+  /** The database's users; absent without access control. */
   readonly directory?: Directory;
   readonly observer?: LoginObserver;
   readonly logger: Logger;

@@ -77,7 +77,7 @@ export function startMinimalHttp(
   return listen(endpoint, { application, config, limits, credentials });
 }
 
-/** Dependencies of a listener. */
+/** A listener's dependencies. */
 interface Listener {
   readonly application: Application;
   readonly config: Config;

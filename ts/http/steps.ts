@@ -1,4 +1,4 @@
-/** The steps of the request pipeline; `pipeline.ts` orders them. */
+/** The request pipeline's steps; `pipeline.ts` orders them. */
 import {
   type Authenticator,
   CallerDisconnected,

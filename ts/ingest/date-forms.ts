@@ -1,6 +1,6 @@
 /**
- * Timestamp formats. Finds the pattern that matches all values of a column, component by component
- * (weekday, date, time, zone), or the unit of numbers since 1970.
+ * Timestamp formats. Finds the pattern that matches all values in a column, component by component
+ * (weekday, date, time, zone), or the unit of numeric timestamps since 1970.
  */
 
 /** How to convert strings to timestamps. */
@@ -250,7 +250,7 @@ function isEpoch(number: number, perSecond: number): boolean {
   return number >= EARLIEST * perSecond && number < LATEST * perSecond;
 }
 
-/** Returns the unit in which all values, as numbers since 1970, are between 1990 and 2100. */
+/** Returns the unit in which all values, read as time since 1970, fall between 1990 and 2100. */
 export function epochForm(texts: readonly string[]): TimestampFormat | null {
   if (!texts.every((text) => EPOCH.test(text))) {
     return null;

@@ -53,7 +53,7 @@ export function detectDelimiter(lines: readonly string[], linesMax: number): str
   );
 }
 
-/** Describes a line whose field count differs from that of most lines. */
+/** Describes a line with a different field count than most lines. */
 function raggedLine(lines: readonly string[], delimiter: string): string {
   const counts = lines.map((line) => countDelimiter(line, delimiter) + 1);
   const frequencies = new Map<number, number>();

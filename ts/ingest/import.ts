@@ -32,13 +32,13 @@ export interface ImportDatabase {
 export interface ImportPart {
   readonly name: string;
   readonly filename: string | null;
-  /** Content of the part; iterating throws if the client disconnects. */
+  /** The part's content; iterating throws if the client disconnects. */
   readonly content: AsyncIterable<Buffer>;
   /** Reads the bytes again if the source can repeat them; otherwise they are buffered. */
   readonly reread?: () => AsyncIterable<Buffer>;
 }
 
-/** The effect of an import, for the permission check. */
+/** An import's effect, for the permission check. */
 interface ImportAccess {
   readonly table: string;
   readonly creates: boolean;
@@ -438,7 +438,7 @@ class ImportRun {
   }
 }
 
-/** The target of the first input. */
+/** The first input's target. */
 interface Destination extends ImportAccess {
   /** The existing table; `null` if it will be created or replaced. */
   readonly existing: TableMetadata | null;

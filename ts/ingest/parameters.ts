@@ -1,10 +1,10 @@
-/** The parameters of an import, which are read from the query string and checked in advance. */
+/** An import's parameters, which are read from the query string and checked in advance. */
 import { ImportError } from './import-error.js';
 import type { DecimalMark } from './number-forms.js';
 
 /** Parameters as the sender specified them, for `/imp`. The import checks their meaning. */
 export interface ImportParameters {
-  /** Table name; `null` to use the file name of the data part. */
+  /** Table name; `null` to use the data part's file name. */
   readonly name: string | null;
   /** Input delimiter; `null` to detect it. */
   readonly delimiter: string | null;

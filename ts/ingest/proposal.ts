@@ -45,7 +45,7 @@ interface ProposedColumn {
   readonly forms?: readonly TriedForm[];
   /** Whether the values could be read as timestamps. */
   readonly couldBeTimestamp: boolean;
-  /** The first few values of the column. */
+  /** The column's first few values. */
   readonly values: readonly string[];
   /** A type that matches a text column with few exceptions. */
   readonly near?: CandidateType;

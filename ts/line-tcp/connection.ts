@@ -1,7 +1,7 @@
 /**
- * One connection of the line protocol: checks the sender's login, reads lines and commits them. The
+ * One line protocol connection: checks the sender's login, reads lines and commits them. The
  * protocol has no replies. A failed write is therefore retried while the sender waits. An invalid
- * line closes the connection, and the log contains the reason.
+ * line closes the connection, and the reason is logged.
  */
 import type { Socket } from 'node:net';
 

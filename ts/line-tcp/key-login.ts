@@ -1,5 +1,5 @@
 /**
- * The login of a sender. The sender names its key, signs a challenge, and continues with lines. The
+ * A sender's login. The sender names its key, signs a challenge, and continues with lines. The
  * challenge is the only reply; if the signature is wrong, the connection is closed.
  */
 import { randomBytes } from 'node:crypto';

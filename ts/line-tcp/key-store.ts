@@ -1,6 +1,5 @@
 /**
- * Public keys of senders: those of stored users, and those from the file in
- * `line.tcp.auth.db.path`.
+ * Senders' public keys: those of stored users, and those from the file in `line.tcp.auth.db.path`.
  */
 import { createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 

@@ -23,13 +23,13 @@ import { lineTcpRefusal } from './listener-policy.js';
 import { BufferBudget } from './buffer-budget.js';
 import { CommitSlots } from './commit-slots.js';
 
-/** Dependencies of the listener. */
+/** The listener's dependencies. */
 interface LineTcpServices {
   readonly sessions: SessionHost;
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: ProtocolMetrics;
-  /** The users of the database; absent without access control. */
+  /** The database's users; absent without access control. */
   readonly directory?: Directory;
   readonly observer?: LoginObserver;
   /** The server's root directory; the path of the key file is relative to it. */

@@ -17,14 +17,14 @@ import { Connection, type ConnectionServices } from './connection/connection.js'
 import { Drain } from './connection/drain.js';
 import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 
-/** Dependencies of the listener. */
+/** The listener's dependencies. */
 interface PgWireServices {
   readonly sessions: SessionHost;
   /** Records statement durations. */
   readonly statements?: { readonly pgwire: DurationObserver };
   readonly config: Config;
   readonly logger: Logger;
-  /** The users of the database; absent without access control. */
+  /** The database's users; absent without access control. */
   readonly directory?: Directory;
   readonly observer?: LoginObserver;
   /** Verifies users that the database does not store. */
@@ -41,7 +41,7 @@ export interface PgWireOptions extends PgWireLimits {
   readonly idleMs: number;
   /** Maximum time from the start of the connection to the end of its login. */
   readonly loginMs?: number;
-  /** Time without reading after which a client counts as disconnected, in milliseconds. */
+  /** Time without reading after which a client is treated as disconnected, in milliseconds. */
   readonly stallMs?: number;
   /** Whether connections from other machines must be encrypted. */
   readonly requireEncryption: boolean;

@@ -1,5 +1,5 @@
 /**
- * The change feed of a table, shared by all protocols. Each step executes the feed's statement
+ * A table's change feed, shared by all protocols. Each step executes the feed's statement
  * separately; between steps, the feed holds no engine resources.
  */
 import { DatabaseError } from '../engine/error.js';
@@ -112,7 +112,7 @@ export class ChangeFeed {
     return this.#isClosed;
   }
 
-  /** Position of the feed; `null` until it is known. */
+  /** The feed's position; `null` until it is known. */
   get position(): FeedPosition | null {
     return typeof this.#at === 'string' ? null : this.#at;
   }

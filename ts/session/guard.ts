@@ -72,8 +72,8 @@ export interface Guard {
   /** Runs a catalog change, and updates the permissions accordingly. */
   follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T>;
   /**
-   * Checks a statement that failed to bind, because the reason for the failure may be confidential.
-   * Throws `AccessDenied` if `principal` could not have run the statement.
+   * Checks a statement that failed to bind; the cause of the failure may be confidential. Throws
+   * `AccessDenied` if `principal` could not have run the statement.
    */
   authoriseUnbound(principal: Principal, tree: object): void;
   /**
@@ -86,7 +86,7 @@ export interface Guard {
     targets: readonly ImportTarget[],
     run: () => Promise<T>,
   ): Promise<T>;
-  /** Called after the execution of each statement that is neither a query nor a row change. */
+  /** Called after the execution of any statement that is neither a query nor a row change. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }
 

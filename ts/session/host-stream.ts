@@ -1,4 +1,4 @@
-/** The remaining rows of a statement; errors are converted for the client. */
+/** A statement's remaining rows; errors are converted for the client. */
 import type { DatabaseError } from '../engine/error.js';
 import type { Chunk, ResultStream, Summary } from '../engine/types.js';
 

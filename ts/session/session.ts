@@ -310,8 +310,8 @@ export class Session implements StatementSession {
   }
 
   /**
-   * Binds the parameterised query; returns `null` if its result would differ from that of the
-   * original text.
+   * Binds the parameterised query; returns `null` if its result would differ from the original
+   * text's.
    */
   async #prepareLifted(
     parsed: ParsedStatement,

@@ -96,7 +96,7 @@ export class StatementCache {
   }
 
   /**
-   * Cache key of a query; `null` if the text is too long. `visibility` separates users who see
+   * A query's cache key; `null` if the text is too long. `visibility` separates users who see
    * different catalog entries.
    */
   static key(

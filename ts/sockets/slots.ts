@@ -1,9 +1,9 @@
 /**
- * The connections of a listener: limits their number, chooses which one to displace, and ends them.
+ * A listener's connections: limits their number, chooses which one to displace, and ends them.
  *
  * A server checks its connections several times a second, so code that ends a connection need not
  * handle clients that hang. A client that was asked to close, or has half-closed, is disconnected
- * after a grace period of one second. A client that reads nothing is disconnected at the stall
+ * after a grace period of one second. A client that does not read is disconnected at the stall
  * limit. Connections without a login cannot block other clients: if slots are scarce, the
  * connection without a login that has been idle longest is closed.
  */

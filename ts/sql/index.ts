@@ -2,7 +2,8 @@
  * Converts SQL text to a syntax tree, and back. It has no semantics: it does not look up tables,
  * types or functions.
  *
- * It imports only from this folder and no Node module, because the console runs it in the browser.
+ * It imports only from this folder and does not import any Node module, because the console runs it
+ * in the browser.
  */
 import type { Tree } from './ast.generated.js';
 import { parseExpression, parseOperand } from './expressions/expression.js';

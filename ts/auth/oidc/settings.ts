@@ -12,7 +12,7 @@ interface ConfiguredEndpoints {
   readonly endSession: string | null;
 }
 
-/** Trusted certificates for the provider, in addition to the default ones. */
+/** Trusted certificates for the provider, in addition to the defaults. */
 interface TrustStore {
   readonly ca?: Buffer;
   readonly pfx?: Buffer;

@@ -10,8 +10,8 @@ import { MessageReader } from './message-reader.js';
 
 const KIND = { query: 0x10, cancel: 0x14, credit: 0x15 } as const;
 /**
- * Flags of a request. `resetDictionary` discards the symbols of earlier queries; `timeout` means
- * that a timeout field follows.
+ * Request flags. `resetDictionary` discards the symbols of earlier queries; `timeout` means that a
+ * timeout field follows.
  */
 const FLAG = { resetDictionary: 0x01, timeout: 0x02 } as const;
 const ALL_FLAGS = FLAG.resetDictionary | FLAG.timeout;

@@ -81,7 +81,7 @@ export class RepeatedRequests {
   #bytesRead = 0;
   #failure: Failed | null = null;
 
-  /** `failed` is called with the reason why a handoff failed. */
+  /** `failed` is called with the reason a handoff failed. */
   constructor(socket: Socket, failed: (error: unknown) => void) {
     this.#socket = socket;
     this.#failed = failed;

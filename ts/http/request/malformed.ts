@@ -18,7 +18,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Returns a refusal if other parsers might interpret the request differently than this one. */
+/** Returns a refusal if other parsers might interpret the request differently. */
 export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | null {
   // Node silently drops headers beyond its limit, and one of them may be significant.
   if (rawHeaders.length / 2 > MAX_HEADERS) {

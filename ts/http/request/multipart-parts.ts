@@ -1,6 +1,6 @@
 /**
- * Streams the parts of an upload one after the other, without buffering a whole part. busboy splits
- * the body, and a slow consumer slows down the socket.
+ * Streams an upload's parts one after another, without buffering a whole part. busboy splits the
+ * body, and a slow consumer slows down the socket.
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
@@ -54,7 +54,7 @@ export async function* readParts(
   try {
     for (let part = await queue.next(); part !== null; part = await queue.next()) {
       yield { name: part.name, filename: part.filename, content: readContent(part.stream, queue) };
-      // Unread bytes of the part must be consumed, or the next part never arrives.
+      // The part's unread bytes must be consumed, or the next part never arrives.
       part.stream.resume();
     }
   } finally {

@@ -39,7 +39,7 @@ export function pageAllowed(headers: IncomingHttpHeaders, rules: OriginRules): b
   return referer === undefined || sameHost(referer, headers.host);
 }
 
-/** Counts occurrences of a header; for some headers Node keeps only the first. */
+/** Counts how often a header occurs; for some headers, Node keeps only the first. */
 export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {

@@ -1,6 +1,6 @@
 /**
- * Reads request bodies. A stalled body is abandoned, not counting time in which the server itself
- * is not reading. `small-body.ts` reads small bodies completely.
+ * Reads request bodies. A stalled body is abandoned; time during which the server itself is not
+ * reading does not count. `small-body.ts` reads small bodies completely.
  */
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform, type TransformCallback } from 'node:stream';

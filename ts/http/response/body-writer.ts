@@ -36,8 +36,8 @@ export class BodyWriter {
   readonly #stallMs: number;
 
   /**
-   * Headers must be set before this call; a `coding` adds `Content-Encoding`. A client that accepts
-   * no bytes for `stallMs` counts as disconnected.
+   * Headers must be set before this call; a `coding` adds `Content-Encoding`. A client that does
+   * not accept any bytes for `stallMs` is treated as disconnected.
    */
   constructor(response: ServerResponse, coding: Coding | null, stallMs: number) {
     this.#response = response;

@@ -40,7 +40,7 @@ export function openSession(
   return sessions.open(principalOf(context, readOnly), false, statements.http);
 }
 
-/** The principal of a request, for operations without a session. */
+/** A request's principal, for operations without a session. */
 export function principalOf({ state }: HttpContext, readOnly: boolean): Principal {
   const { identity } = state;
   return identity === null
@@ -55,7 +55,7 @@ export function noteStatement({ state }: HttpContext): string {
   return text;
 }
 
-/** Time limit from `Statement-Timeout`, in milliseconds; an invalid value counts as absent. */
+/** Time limit from `Statement-Timeout`, in milliseconds; an invalid value is ignored. */
 export function statementBounds(context: HttpContext): TimeBounds {
   const text = context.get('Statement-Timeout').trim();
   const timeoutMs = /^\d{1,15}$/.test(text) ? Number(text) : 0;
@@ -71,7 +71,7 @@ export function errorBody(query: string, message: string, position: number | nul
 
 /**
  * Returns the position of an error in the SQL text. For a row value that cannot be converted, this
- * is 0, as clients expect, or on request the position of the converted expression.
+ * is 0, as clients expect. On request, it is the position of the converted expression.
  */
 export function positionOf(context: HttpContext, { code, start = 0 }: DatabaseError): number {
   const isShown = code !== 'InvalidCell' || context.state.parameters.isTrue('exactPosition');
@@ -118,7 +118,7 @@ export function answerEmpty(context: HttpContext, text: string): void {
   answer(context, 200, JSON_TYPE, body);
 }
 
-/** JSON description of a column. */
+/** A column's JSON description. */
 export function columnJson(column: ResultColumn | undefined): string {
   if (column === undefined) {
     return '{}';

@@ -1,4 +1,4 @@
-/** The documentation of this version, and `llms.txt`, which lists it for language models. */
+/** This version's documentation, and `llms.txt`, which lists it for language models. */
 import { llmsText } from '../../mcp/llms-text.js';
 import type { HttpPaths } from '../paths.js';
 import { answer, answerText, type HttpServices, type Route, TEXT_TYPE } from '../route.js';

@@ -116,7 +116,7 @@ function columnOptions(config: Config): ColumnOptions {
   };
 }
 
-/** Dependencies and settings of a connection. */
+/** A connection's dependencies and settings. */
 interface Setting {
   readonly database: Database;
   readonly options: ColumnOptions;

@@ -72,7 +72,7 @@ function requestedLevel(accepted: string): number | null {
   return null;
 }
 
-/** The client may request smaller batches; an invalid value counts as absent. */
+/** The client may request smaller batches; an invalid value is ignored. */
 function batchRows(context: HttpContext, maximum: number): number {
   const text = context.get('X-QWP-Max-Batch-Rows').trim();
   const requested = /^\d{1,15}$/.test(text) ? Number(text) : 0;

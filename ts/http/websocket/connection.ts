@@ -58,7 +58,7 @@ export class WebSocketConnection {
     });
     socket.on('error', () => undefined);
     socket.on('end', () => {
-      // A half-open connection counts as closed, because no client would read the replies.
+      // A half-open connection is treated as closed, because no client would read the replies.
       end();
       socket.destroySoon();
     });

@@ -39,7 +39,7 @@ const INBOUND_BYTES = 1_048_576;
 /** Maximum number of buffered reply bytes before they are written without a flush. */
 const OUTBOUND_BYTES = 65_536;
 const AUTH_MESSAGE_BYTES = 65_536;
-/** Delay before a refused login is answered, regardless of the reason for the refusal. */
+/** Delay before a refused login is answered, regardless of why it was refused. */
 const REFUSAL_DELAY_MS = 200;
 
 export interface ConnectionServices {
@@ -67,7 +67,7 @@ export interface ConnectionServices {
   readonly drain: Pick<Drain, 'isOn' | 'check'>;
 }
 
-/** Messages that start a statement, for which the login must still be valid. */
+/** Messages that start a statement; the login must still be valid when they arrive. */
 const BEGINS = new Set(['query', 'parse', 'execute']);
 
 type Stage = 'startup' | 'login' | 'ready' | 'ended';

@@ -87,7 +87,7 @@ const REPEATED: ReadonlySet<ClientMessage['kind']> = new Set([
 ]);
 const MICROS_PER_MILLI = 1_000;
 
-/** The remaining statements of a simple query. */
+/** A simple query's remaining statements. */
 interface Script {
   readonly text: string;
   readonly statements: readonly StatementText[];

@@ -54,7 +54,7 @@ interface Entry {
 
 /** Login dependencies. */
 interface LoginSetting {
-  /** The users of the database; absent without access control. */
+  /** The database's users; absent without access control. */
   readonly directory?: Directory | undefined;
   /** Limiter for failed passwords, shared by all endpoints. */
   readonly failures: FailureLimiter;
@@ -158,7 +158,7 @@ function storedEntry(directory: Directory, user: string, caller: Caller): Entry 
   };
 }
 
-/** The next action of the connection. */
+/** The connection's next action. */
 export interface LoginStep {
   readonly send: Buffer | null;
   /** Set when the client has authenticated. */

@@ -40,7 +40,7 @@ export class ProvidedLogin {
   }
 }
 
-/** The user of a session, whose groups and permissions may change while the session lasts. */
+/** A session's user. The user's groups and permissions may change while the session lasts. */
 export class SessionUser implements Principal {
   readonly name: string;
   readonly readOnly: boolean;

@@ -9,7 +9,7 @@ import { errorResponse } from './server-messages.js';
 class LocatedError extends Error {
   readonly failure: DatabaseError;
   readonly position: number | undefined;
-  /** Position in the data of a COPY, if any. */
+  /** Position in the COPY data, if any. */
   readonly where: string | undefined;
 
   constructor(failure: DatabaseError, position: number | undefined, where?: string) {

@@ -3,7 +3,7 @@ export class ProtocolError extends Error {
   readonly sqlState: string;
   /** Whether the connection must end. */
   readonly fatal: boolean;
-  /** Position in the data of a COPY, if any. */
+  /** Position in the COPY data, if any. */
   readonly where: string | undefined;
 
   constructor(sqlState: string, message: string, fatal = false, where?: string) {

@@ -34,7 +34,7 @@ export class BoundValues {
     return new BoundValues(row.header, null, row);
   }
 
-  /** `oids` contains the types of the values. */
+  /** `oids` contains the value types. */
   static ofBind(
     { parameters, parameterFormats }: BindMessage,
     oids: readonly number[],

@@ -104,7 +104,7 @@ export class InsertRun {
     return this.pattern !== null;
   }
 
-  /** Whether an execution can be added to the buffered ones. */
+  /** Whether an execution can join the buffered executions. */
   accepts({ statement, values }: Portal): boolean {
     return this.statement === null
       ? isBatchable(statement)

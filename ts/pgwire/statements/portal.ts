@@ -31,7 +31,7 @@ export interface PortalRun {
   readonly rows: number;
 }
 
-/** Row limit of a client that requests all rows. */
+/** Row limit sent by a client that requests all rows. */
 const ROWS_ALL = 0;
 
 const NOTHING = Buffer.alloc(0);

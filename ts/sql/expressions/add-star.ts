@@ -2,7 +2,10 @@
 import type { Name, NodeId, SelectItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Adds a star, from `start` to `end`, that represents all columns or those of one source. */
+/**
+ * Adds a star, from `start` to `end`, that stands for all columns, or for the columns of one
+ * source.
+ */
 export function addStar(
   p: Parser,
   start: number,

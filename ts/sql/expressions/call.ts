@@ -597,7 +597,8 @@ export function parseExists(p: Parser): NodeId {
 }
 
 /**
- * Parses `[a, b]`, after ARRAY or inside another array. The node's position is that of the bracket.
+ * Parses `[a, b]`, after ARRAY or inside another array. The node's position is the bracket's
+ * position.
  */
 export function parseArray(p: Parser, start: number): NodeId {
   const open = p.start();

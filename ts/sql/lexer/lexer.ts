@@ -52,10 +52,7 @@ export interface Tokens {
   readonly kinds: TokenKind[];
   readonly starts: number[];
   readonly ends: number[];
-  /**
-   * For each token, the upper-case word, the mark, or the reason why it is bad; empty for other
-   * tokens.
-   */
+  /** For each token, the upper-case word, the mark, or why it is bad; empty for other tokens. */
   readonly values: string[];
   /** The rows of the `Rows` token, if there is one. */
   rows: PlainRowsRange | null;

@@ -11,7 +11,7 @@ interface ScopeSource {
   readonly table: string | null;
   /** The alias; `null` if it has none. */
   readonly alias: string | null;
-  /** The SQL text of a subquery. */
+  /** A subquery's SQL text. */
   readonly query?: string;
 }
 

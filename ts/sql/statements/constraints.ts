@@ -201,7 +201,7 @@ interface Identity {
 
 /**
  * Parses `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Options that have no effect are
- * stored as an option of the column.
+ * stored as a column option.
  */
 export function takeIdentity(p: Parser): Identity {
   const start = p.start();
