@@ -1,4 +1,5 @@
-//! coalesce, nullif, concat and typeOf: functions whose types depend on all of their arguments.
+//! `coalesce`, `nullif`, `concat` and `typeOf`: functions whose types depend on all of their
+//! arguments.
 
 use std::sync::Arc;
 

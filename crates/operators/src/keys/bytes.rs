@@ -138,7 +138,7 @@ impl Encoder {
         }
     }
 
-    /// Decodes the keys of tables in batches, each with at most `max` keys and a limited number of
+    /// Decodes the tables' keys in batches, each with at most `max` keys and a limited number of
     /// bytes.
     pub(super) fn into_columns<N>(
         self,

@@ -18,7 +18,7 @@ pub(crate) struct DistinctSymbols {
     found: Vec<Vec<u64>>,
     /// Number of keys in the dictionary.
     symbols: usize,
-    /// Without GROUP BY keys, whether the only group already contains every symbol key.
+    /// If there are no GROUP BY keys, whether the only group already contains every symbol key.
     complete: bool,
 }
 

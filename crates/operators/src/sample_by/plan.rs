@@ -10,14 +10,14 @@ use super::group_cache::GroupCache;
 use super::groups::KeyPlan;
 use crate::bucket::BucketSpec;
 
-/// The time axis, in terms of the physical input.
+/// The time axis, expressed in terms of the physical input.
 #[derive(Debug, Clone)]
 pub(crate) struct BucketPlan {
     pub(crate) timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) spec: BucketSpec,
 }
 
-/// One aggregate, in terms of the physical input.
+/// An aggregate, expressed in terms of the physical input.
 #[derive(Debug, Clone)]
 pub(crate) struct AggregatePlan {
     pub(crate) function: Arc<AggregateFunctionExpr>,

@@ -1,5 +1,5 @@
-//! Window function state after the last row, cached until more rows arrive. It saves a view whose
-//! base table grows only at its end from reading its earlier rows again.
+//! Window function state after the last row, cached until more rows arrive. If a view's base table
+//! grows only at its end, the view does not have to read its earlier rows again.
 
 use std::any::Any;
 use std::fmt;

@@ -43,7 +43,7 @@ use crate::sample_by::groups::{GroupIndex, KeyPlan};
 use crate::scan::kind::Scan;
 use crate::scan::rows::BATCH_ROWS;
 
-/// Maximum amount of copied state per row in bytes, chosen so that copying is cheap compared with
+/// Maximum size in bytes of the copied state per row, chosen so that copying is cheap compared with
 /// processing the rows.
 const MAX_MARK_BYTES_PER_ROW: u64 = 16;
 /// Minimum number of rows before the position at which a batch is split.

@@ -137,7 +137,8 @@ impl Function {
         }
     }
 
-    /// Returns a copy as of `batches` batches that does not share any data with them.
+    /// Returns a copy of the state after `batches` batches. The copy does not share any data with
+    /// these batches.
     pub(crate) fn copy(&self, batches: usize) -> Self {
         let mut copy = self.clone();
         if let State::Picks(states, retained) = &mut copy.state {

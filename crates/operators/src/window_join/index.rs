@@ -258,8 +258,8 @@ impl<C: Combine<Value = i64>> RangeAggregate for Extremes<C> {
 struct Edges {
     kind: EdgeKind,
     column: ArrayRef,
-    /// For each row, the next row with a value (for `first`) or the previous row with a value,
-    /// including the row itself.
+    /// For each row, the nearest row with a value, counting the row itself: the next such row for
+    /// `first`, the previous one for `last`.
     valid: Option<Vec<u32>>,
 }
 

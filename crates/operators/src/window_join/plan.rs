@@ -71,7 +71,7 @@ pub(crate) struct WindowPlan {
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) aggregates: Vec<WindowAggregate>,
     pub(crate) pair_schema: SchemaRef,
-    /// Columns of the pairs that expressions read.
+    /// The pair columns that are read by expressions.
     pub(crate) paired: HashSet<usize>,
     /// Timestamp range that contains all windows, if known.
     pub(crate) reach: Option<(i64, i64)>,
