@@ -18,7 +18,7 @@ export type StopStep =
   'running statements' | 'responses of cancelled statements' | 'the last checkpoint';
 
 interface Stop {
-  /** Listeners by name. */
+  /** Listeners, keyed by name. */
   readonly listeners: ReadonlyMap<string, Stoppable>;
   /** Cancels every statement. */
   readonly stopWork: () => void;

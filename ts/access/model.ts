@@ -29,7 +29,7 @@ interface PermissionGrant {
   readonly tables: ReadonlyMap<string, TableGrant>;
 }
 
-/** Grants by permission. */
+/** Grants, keyed by permission. */
 export type Grants = ReadonlyMap<string, PermissionGrant>;
 
 export const NO_GRANTS: Grants = new Map();

@@ -53,7 +53,7 @@ export async function recordRefusals(
   }
 }
 
-/** Reasons why views may not be refreshed, by table id. */
+/** Returns why views may not be refreshed, keyed by table id. */
 async function refusals(
   database: Database,
   rightsOfOwner: RightsOfOwner,

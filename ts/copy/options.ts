@@ -37,7 +37,7 @@ export interface ExportSettings {
   readonly notice: string | null;
 }
 
-/** Options by upper-case name; if an option is repeated, the last one wins. */
+/** Options, keyed by upper-case name; if an option is repeated, the last one wins. */
 class Options {
   readonly #options: ReadonlyMap<string, OptionValue>;
 

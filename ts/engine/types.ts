@@ -271,7 +271,7 @@ export interface Database {
    * `commit`.
    */
   begin(): Transaction;
-  /** Durable records of one kind, by key: users, grants, console settings. */
+  /** Durable records of one kind, such as users, grants or console settings, by key. */
   loadRecords(kind: string): Promise<Map<string, Buffer>>;
   /** Commits records atomically; `null` deletes a record. Resolves to the new epoch. */
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;

@@ -1,6 +1,6 @@
 /**
- * A request and its response on hot paths, with only those members of Koa's context that routes
- * use. Headers are collected, and written together with the body.
+ * A request and its response on hot paths, with only the Koa context members that routes use.
+ * Headers are collected, and written together with the body.
  */
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 

@@ -37,13 +37,13 @@ type Serve = (context: HttpContext) => Promise<void>;
 
 export interface Pipelines {
   readonly router: Router;
-  /** Handlers of hot routes, by path and method. */
+  /** Handlers for hot routes, keyed by path and method. */
   readonly hot: ReadonlyMap<string, ReadonlyMap<string, Serve>>;
   /**
    * Handles requests without a matching route; `layers` contains the router's matches for the path.
    */
   readonly unserved: (context: HttpContext, layers: readonly object[]) => Promise<void>;
-  /** Handlers of WebSocket upgrade requests, by path. */
+  /** Handlers for WebSocket upgrade requests, keyed by path. */
   readonly upgrades: ReadonlyMap<string, Serve>;
   /** The open WebSockets. */
   readonly webSockets: ReadonlySet<WebSocketConnection>;

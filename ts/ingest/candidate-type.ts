@@ -11,7 +11,9 @@ export interface CandidateType extends ColumnType {
   readonly row: number;
 }
 
-/** A type is a candidate if the fraction of values that do not match it is below this. */
+/**
+ * A type is a candidate only if the fraction of values that do not match it is below this limit.
+ */
 const MAX_MISFIT_FRACTION = 0.1;
 const MIN_CANDIDATE_VALUES = 10;
 

@@ -1,4 +1,4 @@
-/** The import pipeline, from the parts of a request to the response. */
+/** The import pipeline, from a request's parts to the response. */
 import type {
   Appender,
   AppenderSpec,

@@ -40,8 +40,7 @@ export function numberForm(
   const marks = MARKS.filter((mark) => (given ?? mark) === mark && fits(texts, mark));
   const [mark] = marks;
   const hasMark = texts.some((text) => /[.,]/.test(text));
-  // Digits that are grouped only by blanks are customer or telephone numbers rather than
-  // quantities.
+  // Digits grouped only by spaces are customer or telephone numbers rather than quantities.
   if (mark === undefined || !hasMark) {
     return null;
   }

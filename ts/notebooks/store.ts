@@ -67,7 +67,7 @@ export class NotebookStore {
   readonly #limits: NotebookLimits;
   readonly #now: () => number;
   readonly #notebooks = new Map<string, StoredNotebook>();
-  /** Notebook ids by link. */
+  /** Notebook ids, keyed by link. */
   readonly #links = new Map<string, string>();
   #totalBytes = 0;
   #opened: Promise<void> | undefined;

@@ -44,7 +44,7 @@ interface Identity {
 }
 
 interface OpenedWorkspace extends Identity {
-  /** Entry content by name, as the client wrote it. */
+  /** Entry content, keyed by name, as the client wrote it. */
   readonly entries: Readonly<Record<string, unknown>>;
 }
 

@@ -17,7 +17,7 @@ export type ListenerName = (typeof LISTENERS)[number];
 
 /** Sources of metric values. */
 interface MetricSources {
-  /** Engine metrics by name. */
+  /** Engine metrics, keyed by name. */
   readonly engine: () => Readonly<Record<string, number>>;
   /** Number of open connections; `null` if the listener is off. */
   readonly connections: (listener: ListenerName) => number | null;

@@ -1,4 +1,4 @@
-/** Open connections by process id, as their clients received it. */
+/** Open connections, keyed by process id as their clients received it. */
 import { DatabaseError } from '../engine/error.js';
 
 /** The operations that other sessions can perform on a connection. */

@@ -173,7 +173,7 @@ async function nextOf({ stream }: ExecuteReply): Promise<Chunk | null> {
   return (await stream?.next()) ?? null;
 }
 
-/** Removes the leading comma of a chunk that follows other chunks of a stream. */
+/** Removes the leading comma from a chunk that follows other chunks of a stream. */
 function withoutComma(bytes: Buffer): Buffer {
   return bytes[0] === COMMA ? bytes.subarray(1) : bytes;
 }

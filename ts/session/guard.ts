@@ -30,7 +30,7 @@ export interface CatalogChange {
 
 /** Lists of users and permissions, which the engine does not store. */
 export interface Listed {
-  /** Lists by name. */
+  /** Lists, keyed by name. */
   readonly lists: Readonly<Record<string, ListedRows>>;
   /** The tree to run instead; `null` to run the original tree. */
   readonly tree: object | null;
@@ -91,8 +91,8 @@ export interface Guard {
 }
 
 /**
- * Returns a function that checks a single access, for statements that need the answer while they
- * are bound.
+ * Returns a function that checks a single access, for statements that need the answer during
+ * binding.
  */
 export function allowing(guard: Guard, principal: Principal): (access: Access) => boolean {
   return (access) => {

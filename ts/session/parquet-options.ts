@@ -1,7 +1,7 @@
 /** Parquet file options for `/exp` and COPY; errors are messages for the client. */
 import type { ParquetOptions } from '../engine/types.js';
 
-/** Returns an option by its name in lower case; empty for the default. */
+/** Returns an option by its lower-case name; empty for the default. */
 type ReadOption = (name: string) => string;
 
 interface LevelRange {

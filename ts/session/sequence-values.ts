@@ -9,7 +9,7 @@ import type { Tree } from '../sql/index.js';
 const MAX_SEQUENCES = 1_000;
 
 export class SequenceValues {
-  /** Last value by sequence, in order of use. */
+  /** Last values, keyed by sequence, in order of use. */
   readonly #last = new Map<string, SequenceValue>();
 
   note(numbers: readonly SequenceValue[] = []): void {

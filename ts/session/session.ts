@@ -233,9 +233,9 @@ export class Session implements StatementSession {
   }
 
   /**
-   * Returns the statement that the engine may run without the session. It is for a single SQL text,
-   * or for all texts that differ from it only in literals. `null` if it is not bound, or if the
-   * session must act at every execution.
+   * Returns the statement that the engine may run without the session. It covers a single SQL text,
+   * or all texts that differ from it only in literals. `null` if it is not bound, or if the session
+   * must act at every execution.
    */
   eligible(text: string, lifted: LiftedQuery | null): Statement | null {
     const known = this.#host.statements.known(text, lifted);

@@ -223,7 +223,8 @@ export class Slots {
   readonly #limits: () => SlotLimits;
   readonly #now: () => number;
   /**
-   * Slots by the client's address and port, because an encrypted connection has two sockets here.
+   * Slots, keyed by the client's address and port, because an encrypted connection has two sockets
+   * here.
    */
   readonly #open = new Map<string, Slot>();
   readonly #byMachine = new Map<string, number>();

@@ -5,7 +5,7 @@
  */
 import { createHash, X509Certificate } from 'node:crypto';
 
-/** Signature hashes by the bytes of the algorithm's object identifier. */
+/** Signature hashes, keyed by the bytes of the algorithm's object identifier. */
 const HASHES: Readonly<Record<string, string>> = {
   '2a864886f70d010104': 'sha256', // RSA with MD5
   '2a864886f70d010105': 'sha256', // RSA with SHA-1

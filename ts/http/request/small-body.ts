@@ -101,7 +101,7 @@ let library: { readonly koaBody: KoaBody } | undefined;
 const NEXT = (): Promise<void> => Promise.resolve();
 
 const NOTHING = { json: false, text: false, urlencoded: false, multipart: false };
-/** Parsers by size limit. */
+/** Parsers, keyed by size limit. */
 const bytesParsers = new Map<number, Parse>();
 
 /**

@@ -20,7 +20,7 @@ export interface StaticFile {
   readonly immutable: boolean;
 }
 
-/** Files by request path, for instance `/assets/main.js`. */
+/** Files, keyed by request path, for instance `/assets/main.js`. */
 export type StaticFiles = ReadonlyMap<string, StaticFile>;
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -24,7 +24,7 @@ interface Setting {
   readonly shown: (values: Values) => string;
 }
 
-/** Settings that have an effect, by name. Clients also set many others. */
+/** Settings that have an effect, keyed by name. Clients also set many others. */
 const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   [
     'statement_timeout',

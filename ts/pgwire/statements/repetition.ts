@@ -38,7 +38,7 @@ export interface Eligible {
 
 export class Repetition {
   readonly #statements: Statements;
-  /** Patterns by statement name, most recently used last. */
+  /** Patterns, keyed by statement name; the most recently used is last. */
   readonly #patterns = new Map<string, Pattern>();
   /** The last Bind message. */
   #bound: { readonly name: string; readonly stored: Stored } | null = null;

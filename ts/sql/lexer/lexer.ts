@@ -99,7 +99,7 @@ const MARKS = [
   '}',
 ];
 
-/** Marks by their first character, ordered from the longest to the shortest. */
+/** Marks, keyed by first character, longest first. */
 const MARKS_BY_FIRST = new Map<string, string[]>();
 for (const mark of MARKS) {
   const first = mark.charAt(0);

@@ -65,7 +65,8 @@ export interface CursorStep {
 type Production = (p: Parser) => SessionStatement | null;
 
 /**
- * Productions by first word. A production returns `null` if it finds a different kind of statement.
+ * Productions, keyed by first word. A production returns `null` if it finds a different kind of
+ * statement.
  */
 const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>([
   ['BEGIN', (p) => skipping(p, { kind: 'Begin' })],

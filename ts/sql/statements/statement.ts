@@ -184,7 +184,7 @@ function prefixed(p: Parser, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-/** Adds a session statement in the form that the engine receives: words without effect. */
+/** Adds a session statement in the form that the engine receives: words that have no effect. */
 function sessionWords(p: Parser, from: number): NodeId {
   const after = p.index;
   const all: string[] = [];
