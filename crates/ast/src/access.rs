@@ -100,7 +100,7 @@ pub enum TokenType {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Permission {
-    /// The permission's name in upper case, its words separated by single spaces.
+    /// The permission's name in upper case, with its words separated by single spaces.
     pub name: String,
     /// Account name in ASSUME SERVICE ACCOUNT.
     pub account: Option<Name>,

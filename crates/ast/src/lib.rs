@@ -117,24 +117,24 @@ impl Tree {
         serde_json::from_slice(json)
     }
 
-    /// The node with this id, or `None` if the tree is malformed.
+    /// The node with this ID, or `None` if the tree is malformed.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(self.place(id))
     }
 
-    /// The node with this id, mutable, or `None` if the tree is malformed.
+    /// The node with this ID, mutable, or `None` if the tree is malformed.
     pub fn get_mut(&mut self, id: NodeId) -> Option<&mut Node> {
         let index = self.place(id);
         self.nodes.get_mut(index)
     }
 
-    /// All nodes with their ids.
+    /// All nodes with their IDs.
     pub fn numbered(&self) -> impl Iterator<Item = (NodeId, &Node)> + Clone {
         (self.first..).zip(&self.nodes)
     }
 
-    /// Appends a node after its children and returns its id.
+    /// Appends a node after its children and returns its ID.
     pub fn push(&mut self, node: Node, span: Span) -> NodeId {
         let id = self.first + self.nodes.len() as NodeId;
         self.nodes.push(node);
@@ -142,13 +142,13 @@ impl Tree {
         id
     }
 
-    /// The span of a node; 0..0 if the tree is malformed.
+    /// A node's span; 0..0 if the tree is malformed.
     #[must_use]
     pub fn span(&self, id: NodeId) -> Span {
         self.spans.get(self.place(id)).copied().unwrap_or_default()
     }
 
-    /// Index of a node in `nodes` and `spans`; out of bounds if the tree does not contain the node.
+    /// A node's index in `nodes` and `spans`; out of bounds if the tree does not contain the node.
     fn place(&self, id: NodeId) -> usize {
         id.wrapping_sub(self.first) as usize
     }
@@ -290,7 +290,7 @@ pub enum Node {
         keep_symbols: bool,
         /// Whether RESTART IDENTITY is given: sequences restart.
         restart_identity: bool,
-        /// Whether CASCADE is given: tables with foreign keys to these tables are truncated too.
+        /// Whether CASCADE is given: tables with foreign keys to these tables are also truncated.
         cascade: bool,
     },
     /// RENAME TABLE a TO b, ALTER TABLE [IF EXISTS] a RENAME TO b.
@@ -364,8 +364,7 @@ mod tests {
 
     use crate::Node;
 
-    /// Rust reads the golden trees that the TypeScript parser wrote and serializes them
-    /// identically.
+    /// Rust reads the golden trees written by the TypeScript parser and serializes them unchanged.
     #[test]
     fn parser_trees_round_trip_unchanged() {
         let mut nodes_read = 0;

@@ -203,7 +203,7 @@ fn number(text: &str, at: usize) -> (Kind, usize) {
 }
 
 /// The quoted string at `at` and its end; `None` if it is unterminated. A string that contains a
-/// number is not replaced: as a parameter, it would be interpreted as a timestamp.
+/// number is not replaced, because it would be interpreted as a timestamp if it were a parameter.
 fn quoted(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
     let end = closing(bytes, at)?;
     let inner = &bytes[at + 1..end - 1];

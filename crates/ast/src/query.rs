@@ -65,7 +65,7 @@ pub struct SelectNode {
     pub qualify: Option<NodeId>,
     /// PIVOT clause.
     pub pivot: Option<Box<PivotNode>>,
-    /// The hint: the content of a comment after SELECT that starts with a plus sign.
+    /// The hint: the content of a comment that follows SELECT and starts with a plus sign.
     pub hint: Option<String>,
 }
 

@@ -101,7 +101,7 @@ pub struct ReferenceNode {
     pub on_delete: ReferenceAction,
 }
 
-/// The action on a referencing row when the referenced row changes.
+/// What happens to a referencing row when the referenced row changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ReferenceAction {
@@ -162,7 +162,7 @@ pub struct InsertNode {
     pub alias: Option<Name>,
     /// The column list; empty if no list is given.
     pub columns: Vec<Name>,
-    /// The leading VALUES rows, as long as they consist of plain literals.
+    /// The leading VALUES rows that consist only of plain literals.
     pub plain: Option<PlainRows>,
     /// The remaining VALUES rows.
     pub values: Option<ValuesBlock>,

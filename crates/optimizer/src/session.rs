@@ -99,9 +99,9 @@ pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     vec![Arc::new(Decorrelate), Arc::new(CoerceFrames(TypeCoercion::new()))]
 }
 
-/// Logical rules. Excluded are rules that assume that `null = null` is unknown
-/// (`FilterNullJoinKeys`, `EliminateOuterJoin`), and rules that gain less on Tidemark's plans than
-/// they cost in planning time.
+/// Logical rules. Two kinds are excluded: rules that assume that `null = null` is unknown
+/// (`FilterNullJoinKeys`, `EliminateOuterJoin`), and rules whose planning time exceeds their
+/// benefit for Tidemark's plans.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     vec![
         // Folds constants, so time predicates become literals that a scan can use.
@@ -317,8 +317,8 @@ fn session_config(options: &SessionOptions) -> SessionConfig {
         // Memory that each sort reserves for merging its spilled runs.
         .with_sort_spill_reservation_bytes(merging.min(MAX_MERGE_BYTES))
         .with_batch_size(MERGED_ROWS)
-        // One batch per file that an exchange spills: with two files still being written, its
-        // readers can wait forever (apache/datafusion#24883).
+        // One batch per exchange spill file: with two files still being written, its readers can
+        // wait forever (apache/datafusion#24883).
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
         // Build sides up to this size are shared by all workers; larger inputs are partitioned by
         // key.

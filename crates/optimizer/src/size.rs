@@ -11,7 +11,7 @@ use crate::rules::decorrelate::subquery::{captured, subquery_of};
 use tidemark_operators::LogicalNode;
 
 /// Maximum number of operators and expressions in a plan. Sub-queries, common table expressions and
-/// views count each time they are used.
+/// views count once per use.
 pub const MAX_PLAN_NODES: usize = 150_000;
 /// Maximum nesting depth of operators and expressions.
 pub const MAX_PLAN_DEPTH: usize = 3_000;

@@ -1,6 +1,6 @@
 //! Compares joins that spill to files with nested loops, on random rows with every kind of key.
-//! Memory is so tight that `DataFusion`'s hash join rejects many of them; Tidemark's joins reject
-//! none.
+//! Memory is so limited that `DataFusion`'s hash join rejects many of the joins; Tidemark's
+//! operators reject none.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -160,13 +160,13 @@ impl Join {
         Self { kind, keys, nulls, filtered: rng.random_bool(0.3), projected: rng.random_bool(0.3) }
     }
 
-    /// The first rounds cover each of Tidemark's joins, with sides that do not fit in memory.
+    /// The first rounds cover each of Tidemark's joins, with inputs that do not fit in memory.
     fn of_round(rng: &mut ChaCha8Rng, round: usize, keys: usize, is_shared: bool) -> Self {
         use JoinType::*;
         let mut join = Self::random(rng, keys);
         let kinds: &[_] = match (round, is_shared) {
-            // Other kinds of joins that are partitioned by key have an order, and Tidemark's joins
-            // do not replace them.
+            // All other kinds of join that are partitioned by key have an order, and Tidemark's
+            // joins do not replace them.
             (..6, false) => &[Left, Full, LeftSemi],
             (..6, true) if round % 3 == 2 => &[Inner, Right, RightSemi],
             // With a shared build side, the left side is the outer side.
@@ -186,7 +186,7 @@ impl Join {
         self.projected.then(|| vec![width - 1, 0])
     }
 
-    /// The key that matching rows share; `None` if the row matches no other.
+    /// The key that matching rows share; `None` if the row matches no other row.
     fn key(&self, row: &Cells) -> Option<Cells> {
         let is_null = row[..self.keys].iter().any(Option::is_none);
         if is_null && self.nulls == NullEquality::NullEqualsNothing {
@@ -262,7 +262,7 @@ impl Join {
         let right = match self.kind {
             Inner | Right => self.keys + 2 + self.keys,
             RightSemi | RightAnti | RightMark => self.keys,
-            // These join types preserve the order of the outer side, whichever side that is.
+            // These join types preserve the outer side's order, whichever side is the outer one.
             LeftSemi | LeftAnti | LeftMark if ours == Ours::Semi => self.keys,
             _ => return true,
         };

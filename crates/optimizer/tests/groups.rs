@@ -69,7 +69,7 @@ async fn answer_of(plan: Arc<dyn ExecutionPlan>, options: &SessionOptions) -> Re
 }
 
 /// A memory pool that spilling operators share evenly, as in a query. If the first operator could
-/// allocate all memory, chance would decide whether the others have enough memory to spill.
+/// allocate all the memory, chance would decide whether the others have enough left to spill.
 fn with_memory(bytes: usize) -> Arc<RuntimeEnv> {
     let pool = Arc::new(FairSpillPool::new(bytes));
     RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap()

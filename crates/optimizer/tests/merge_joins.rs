@@ -177,8 +177,8 @@ fn one_time(number: i32) -> Row {
     Row { ts: 7, symbol: None, price: None, size: Some(1), note: None, number }
 }
 
-/// All rows have the same timestamp. The pairs arrive in batches of the usual size, and other-side
-/// rows that a condition copies are counted as memory.
+/// All rows have the same timestamp. The pairs arrive in batches of the usual size, and the memory
+/// of rows copied from the other side by a condition is counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_rows_with_one_timestamp_stay_within_the_memory_limit() {
     let store = Store::new();

@@ -98,7 +98,7 @@ async fn shared_groups_match_separately_computed_groups() {
     assert!(shared > 5 && apart > 5, "{shared} plans share, {apart} do not");
 }
 
-/// A reader that ends immediately, or reads one side before the other, does not block other
+/// A reader that ends immediately, or that reads one side before the other, does not block other
 /// readers. Rows that exceed the memory limit are computed twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_of_shared_rows_do_not_block_each_other() {
@@ -118,7 +118,7 @@ async fn readers_of_shared_rows_do_not_block_each_other() {
     find(&physical, &mut readers);
     assert_eq!(readers.len(), 2, "{}", shown(&physical));
     let context = session.task_ctx();
-    // This reader is started, and dropped before its rows are computed.
+    // This reader is started, then dropped before its rows are computed.
     let mut dropped = readers[0].execute(0, Arc::clone(&context)).unwrap();
     let _ = futures::poll!(dropped.try_next());
     drop(dropped);

@@ -1,4 +1,4 @@
-//! Checks GROUP BY keys with few values against `DataFusion` and against loops over the rows.
+//! Compares GROUP BY on keys with few values with `DataFusion` and with loops over the rows.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;

@@ -270,7 +270,7 @@ async fn ranks_match_datafusion() {
     assert!(found > 50_000, "too few rows were ranked: {found}");
 }
 
-/// Rows with an equal first key are sorted by the other keys, in runs that are merged.
+/// Rows with equal first keys are sorted by the other keys, in runs that are merged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_with_equal_first_keys_are_sorted_by_the_next_key() {
     let rows = 400_000_i64;

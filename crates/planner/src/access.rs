@@ -8,7 +8,7 @@ use tidemark_catalog::Owner;
 pub struct Access {
     /// The table.
     pub table: String,
-    /// Columns that are read; empty for access to the whole table.
+    /// Columns that are read; empty if the access is to the whole table.
     pub columns: Vec<String>,
     /// The required permission.
     pub permission: Permission,

@@ -42,8 +42,8 @@ pub(crate) struct Shown {
 }
 
 impl AnsweringViews {
-    /// Returns the views as of a snapshot. The list is rebuilt after a view is created, altered or
-    /// dropped.
+    /// Returns the views as of a snapshot. The list is rebuilt whenever a view is created, altered
+    /// or dropped.
     pub(crate) fn of(&self, snapshot: &Snapshot) -> Arc<ViewsOfBases> {
         let kind = RecordKind::MaterializedView.name();
         let version = snapshot.records_version(kind);

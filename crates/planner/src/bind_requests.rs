@@ -4,7 +4,7 @@ use tidemark_border::TextFormatRequest;
 
 use crate::access::Access;
 
-/// Information that the binder lacks. The statement is bound again when the answers are known.
+/// Information that the binder lacks. The statement is bound again once the answers are known.
 #[derive(Debug, Clone, Default)]
 pub struct BindRequests {
     /// Accesses for which the user's permission is unknown.

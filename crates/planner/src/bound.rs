@@ -96,7 +96,7 @@ pub struct BoundSchemaChange {
     pub partitions: Vec<BoundPartitions>,
     /// Partitions to convert to another file format.
     pub formats: Vec<BoundFormat>,
-    /// New values of the one column that is converted or added with a default; `replace` contains
+    /// New values for the one column that is converted or added with a default; `replace` contains
     /// the column's definition.
     pub conversion: Option<BoundConversion>,
     /// New records for renamed views and for views that the change invalidates.
@@ -260,8 +260,8 @@ pub struct BoundMaintenance {
 /// EXPLAIN.
 #[derive(Debug, Clone)]
 pub struct BoundExplain {
-    /// The representation to show. The engine writes it into a STRING column `QUERY PLAN`, one row
-    /// per line.
+    /// The representation to show. The engine writes it to a STRING column named `QUERY PLAN`, one
+    /// row per line.
     pub stage: ExplainStage,
     /// Whether ANALYZE is given.
     pub analyze: bool,

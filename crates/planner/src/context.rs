@@ -70,7 +70,7 @@ pub struct ListedFile {
     pub modified_millis: i64,
 }
 
-/// The rows of text files, or a request for their schema.
+/// Text file rows, or a request for their schema.
 pub enum TextRows {
     /// The rows, if the schema is known.
     Table(ExternalTable),
@@ -90,8 +90,8 @@ pub trait ExternalSources: Send + Sync {
     /// The files whose path matches a pattern, sorted by path.
     fn files(&self, root: FileRoot, pattern: &str) -> EngineResult<Vec<ListedFile>>;
 
-    /// A scalar function that performs an action on the engine. It returns true if the action's
-    /// target exists; `None` if actions are not available.
+    /// A scalar function that performs an action on the engine. The function returns true if the
+    /// action's target exists; `None` if actions are not available.
     fn action(&self, action: Action) -> Option<Arc<ScalarUDF>> {
         let _ = action;
         None
@@ -130,7 +130,7 @@ pub struct ViewProgress {
     pub stalled_micros: i64,
     /// Number of saved states from which a repair can resume after late rows.
     pub saved_states: i64,
-    /// Rows written by repairs that started from the first row, or from the earliest row that the
+    /// Rows written by repairs that started at the first row, or at the earliest row that the
     /// functions read.
     pub repaired_rows: i64,
     /// Rows written by repairs that resumed from an earlier state.

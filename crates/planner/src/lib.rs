@@ -1,15 +1,15 @@
 //! Binds a statement's tree to a plan. This is the only crate that implements the dialect's
 //! semantics.
 //!
-//! [`Planner::bind`] reads a [`Tree`](tidemark_ast::Tree) against one snapshot of the catalog and
-//! returns a [`BoundStatement`]. This is a logical plan with its output columns in SQL types or,
-//! for a statement that is not a query, the changes to make. Only this crate resolves names and
-//! decides implicit GROUP BY, output names, null logic, coercions and time ranges. Every error
-//! carries the span of the token that caused it.
+//! [`Planner::bind`] binds a [`Tree`](tidemark_ast::Tree) against one catalog snapshot and returns
+//! a [`BoundStatement`]. For a query, this is a logical plan with its output columns in SQL types;
+//! for other statements, it is the changes to make. Only this crate resolves names and decides
+//! implicit GROUP BY, output names, null logic, coercions and time ranges. Every error carries the
+//! span of the token that caused it.
 //!
-//! The crate does no I/O. A plan contains the snapshot against which it was bound. A statement that
-//! runs again on a newer snapshot is therefore bound again; a small statement costs tens of
-//! microseconds.
+//! The crate does no I/O. A plan contains the snapshot that it was bound against. A statement that
+//! runs again on a newer snapshot is therefore bound again; this costs tens of microseconds for a
+//! small statement.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -41,7 +41,7 @@ impl Visibility {
         }
     }
 
-    /// Whether the user may read all of the table or view, which views and definitions require.
+    /// Whether the user may read the entire table or view, as views and definitions require.
     #[must_use]
     pub fn reads_all(&self, table: &str) -> bool {
         let Some(tables) = &self.reads else { return true };

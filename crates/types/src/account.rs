@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use crate::{EngineError, EngineResult, ErrorCode};
 
-/// Number of bytes that a thread counts locally before it updates the global count.
+/// Number of bytes that a thread counts locally before updating the global count.
 const REPORT_BYTES: i64 = 64 << 10;
 /// Number of bytes that a query may always use. This is enough for a small query while large
 /// queries use all other memory.
@@ -222,7 +222,7 @@ impl Drop for Account {
     }
 }
 
-/// Returns how many times threads were requested to release the freed memory that they cache.
+/// Returns how many times threads have been requested to release the freed memory that they cache.
 pub fn release_requests() -> u64 {
     RELEASE_REQUESTS.load(Ordering::Relaxed)
 }
@@ -232,7 +232,7 @@ pub fn request_release() {
     RELEASE_REQUESTS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Whether threads were requested to release memory since this thread last released memory.
+/// Whether threads have been requested to release memory since this thread last released memory.
 pub fn must_release() -> bool {
     let requests = release_requests();
     LAST_RELEASE.replace(requests) != requests
@@ -263,7 +263,7 @@ impl Current {
     }
 }
 
-/// A guard. While it exists, the thread works for an account.
+/// A guard. As long as it exists, the thread works for an account.
 #[must_use]
 pub struct Entered {
     before: Option<Current>,

@@ -1,7 +1,7 @@
 //! Proleptic Gregorian calendar arithmetic on microseconds since 1970 UTC.
 //!
 //! chrono is not used, because these functions run per row and per partition, and because chrono's
-//! range (±262,000 years) is narrower than that of TIMESTAMP.
+//! range (±262,000 years) is narrower than TIMESTAMP's.
 
 /// Microseconds in a second.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -63,7 +63,7 @@ impl CivilDate {
         Self::from_days(ts_micros.div_euclid(MICROS_PER_DAY))
     }
 
-    /// Returns midnight of this day, saturating at the limits of the range.
+    /// Returns midnight on this day, saturating at the limits of the range.
     #[must_use]
     pub fn to_micros(self) -> i64 {
         self.to_days().saturating_mul(MICROS_PER_DAY)
@@ -132,7 +132,7 @@ pub fn move_months(value: i64, months: i64, per_day: i64) -> Option<i64> {
     let first = CivilDate { year, month: (index.rem_euclid(12) + 1) as u8, day: 1 };
     let day = date.day.min(first.days_in_month());
     let days = CivilDate { day, ..first }.to_days();
-    // Before 1970 a midnight may be out of range although the timestamp itself is not.
+    // Before 1970, a midnight may be out of range even though the timestamp itself is not.
     let ticks = i128::from(days) * i128::from(per_day) + i128::from(value.rem_euclid(per_day));
     i64::try_from(ticks).ok()
 }
@@ -164,7 +164,7 @@ pub fn add_months(ts_micros: i64, months: i64) -> i64 {
 }
 
 /// Returns the last line of a monthly grid that is not after `value`. The grid's lines are `origin`
-/// moved by multiples of `months`, which must be positive. Returns `None` if the result is out of
+/// shifted by multiples of `months`, which must be positive. Returns `None` if the result is out of
 /// range.
 #[must_use]
 pub fn floor_to_months(value: i64, months: i64, origin: i64, per_day: i64) -> Option<i64> {

@@ -181,7 +181,7 @@ impl DoubleArrayBuilder {
     }
 
     /// Appends an array; non-finite elements become null. Fails if the shape does not match the
-    /// number of elements, or if there are too many elements.
+    /// number of elements, or if there are too many.
     pub fn push(
         &mut self,
         shape: &[i32],
@@ -241,8 +241,8 @@ impl DoubleArrayBuilder {
 }
 
 /// Maximum number of sub-arrays in an array without elements. The string form has brackets for each
-/// sub-array. Without this limit, a few bytes of lengths could therefore produce a string of any
-/// size.
+/// sub-array. Without this limit, a few bytes of lengths could therefore produce an arbitrarily
+/// long string.
 const MAX_EMPTY_ARRAYS: u64 = 1024;
 
 /// Whether external input may contain an array with these dimension lengths.

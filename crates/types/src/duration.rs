@@ -50,7 +50,7 @@ mod tests {
     use crate::calendar::{CivilDate, floor_to_months};
     use crate::period::Period;
 
-    /// Returns the clamped date, found by a loop over the months in between.
+    /// Returns the clamped date, found by looping over the months in between.
     fn month_later(date: CivilDate, months: i64) -> CivilDate {
         let (mut year, mut month) = (date.year, i64::from(date.month));
         for _ in 0..months.abs() {

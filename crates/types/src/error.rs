@@ -29,7 +29,7 @@ impl Span {
 pub enum ErrorCode {
     /// The SQL text is not a valid statement.
     Syntax,
-    /// The statement is too long, nested too deeply or has too many terms.
+    /// The statement is too long, is nested too deeply or has too many terms.
     StatementTooComplex,
     /// The table does not exist.
     TableNotFound,
@@ -47,7 +47,7 @@ pub enum ErrorCode {
     TypeMismatch,
     /// A value cannot be converted or is out of range.
     InvalidValue,
-    /// A value in a row cannot be converted; the span is that of the converted expression.
+    /// A value in a row cannot be converted; the span covers the converted expression.
     InvalidCell,
     /// Invalid UTF-8, or a string that contains a NUL byte.
     InvalidEncoding,
@@ -224,7 +224,7 @@ mod typescript {
 
     use super::ErrorCode;
 
-    /// Writes the list of codes for TypeScript, in the same way as `crates/border` writes its
+    /// Writes the list of codes for TypeScript, in the same way that `crates/border` writes its
     /// types.
     #[test]
     fn typescript_twin_is_written() {

@@ -1,4 +1,4 @@
-//! String form of numbers in the dialect: the fewest digits from which the same value is parsed,
+//! String form of numbers in the dialect: the fewest digits that parse back to the same value,
 //! written as `1.0` and `1.0E10` rather than `1` and `1e10`.
 
 /// Appends an integer in decimal.
@@ -21,7 +21,7 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a FLOAT in the form of [`write_f64`], with the number of digits that a FLOAT needs.
+/// Appends a FLOAT in the same form as [`write_f64`], with as many digits as a FLOAT needs.
 pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     if let Some(digits) = integer_digits(value) {
         relayout(out, itoa::Buffer::new().format(digits).as_bytes(), false);

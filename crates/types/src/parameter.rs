@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::{ParameterItems, SqlType};
 
 /// A parameter value. Text represents a value of the parameter's type; a binary value keeps the
-/// type in which it was sent.
+/// type that it was sent in.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParameterValue<'b> {
     /// Null.

@@ -111,7 +111,7 @@ impl PartitionBy {
         }
     }
 
-    /// Returns the start in microseconds of the partition with this directory name; `None` if the
+    /// Returns the start, in microseconds, of the partition with this directory name; `None` if the
     /// string is not a valid name.
     #[must_use]
     pub fn parse_directory_name(self, name: &str) -> Option<i64> {

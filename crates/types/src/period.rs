@@ -93,7 +93,7 @@ impl Period {
     }
 
     /// Returns the total number of microseconds with 30-day months and 24-hour days, for
-    /// comparisons. Saturates at the limits of the integer.
+    /// comparisons. Saturates at the integer limits.
     #[must_use]
     pub fn order(self) -> i64 {
         let days = i64::from(self.months) * MONTH_DAYS + i64::from(self.days);
@@ -169,7 +169,7 @@ impl Period {
     pub fn after(self, time: i64, unit: TimestampUnit) -> Option<i64> {
         let moved = move_months(time, i64::from(self.months), unit.per_day())?;
         let days = i64::from(self.days).checked_mul(unit.per_day())?;
-        // If fields have opposite signs, the value may leave the range and return to it.
+        // If fields have opposite signs, the value may leave the valid range and return to it.
         let ticks = i128::from(moved)
             + i128::from(days)
             + i128::from(TimestampUnit::Micros.convert(self.micros, unit)?);
@@ -301,7 +301,7 @@ impl FractionalPeriod {
             return Some(rest);
         }
         if let Some(at) = number.rfind('-').filter(|at| *at > 0) {
-            // In the SQL standard's form of years and months, one sign applies to both.
+            // In the SQL standard's year-month form, one sign applies to both.
             let months: f64 = number[at + 1..].parse().ok().filter(|months| *months < 12.0)?;
             let years: f64 = number[..at].parse().ok()?;
             self.months += years * 12.0 + if number.starts_with('-') { -months } else { months };
@@ -411,7 +411,7 @@ impl FractionalPeriod {
 #[derive(Debug, Clone, Copy)]
 struct Number {
     integer: f64,
-    /// The fraction is below 1 and has the sign of the number.
+    /// The fraction is less than 1 and has the number's sign.
     fraction: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Rejects a plan before it runs if an operator would receive rows in a different order or
-//! partitioning than it requires. Such a plan would return wrong results.
+//! Rejects a plan before it runs if an operator would not receive rows in the order or partitioning
+//! that it requires. Such a plan would return wrong results.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};

@@ -55,7 +55,7 @@ impl Walk<'_> {
         self.with_inputs(&replace_children_if_necessary(Arc::clone(plan), inputs)?)
     }
 
-    /// Whether to repartition inputs that must be partitioned by key: true if any of them has
+    /// Whether to repartition inputs that must be partitioned by key. True if any of them has
     /// several partitions, or enough rows for several.
     fn spreads(&self, plan: &Plan, distributions: &InputDistributionRequirements) -> Result<bool> {
         let benefits = plan.benefits_from_input_partitioning();
@@ -168,8 +168,8 @@ fn is_read_sequentially(plan: &Plan) -> bool {
     }
 }
 
-/// Like [`is_read_sequentially`], but also looks through joins that build one side and keep every
-/// row of the other side in place.
+/// Like [`is_read_sequentially`], but also looks through joins that build one side and keep all of
+/// the other side's rows in order.
 fn is_joined_sequentially(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
@@ -181,8 +181,8 @@ fn is_joined_sequentially(plan: &Plan) -> bool {
     }
 }
 
-/// If the order is by the scan's designated timestamp, returns whether the scan runs in the
-/// opposite direction; otherwise `None`.
+/// If the order is by the scan's designated timestamp, returns whether that order is opposite to
+/// the scan's direction; otherwise `None`.
 pub(super) fn sorts_by_time(input: &Plan, order: &PhysicalSortExpr) -> Option<bool> {
     let (scan, output) = origin(input, &order.expr)?;
     scan.is_timestamp(output).then(|| scan.is_backward() != order.options.descending)

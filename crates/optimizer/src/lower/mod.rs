@@ -2,8 +2,8 @@
 //! single walk.
 //!
 //! The walk passes down the requirements of the node above ([`Requirements`]: columns, rows, order)
-//! and returns the operator with its column names ([`Planned`]). Each operator gets its inputs in
-//! the order and partitioning that it requires (`inputs`) before the walk returns to the node
+//! and returns the operator with its column names ([`Planned`]). Each operator receives its inputs
+//! in the order and partitioning that it requires (`inputs`) before the walk returns to the node
 //! above.
 
 mod check;

@@ -15,8 +15,8 @@ use datafusion::logical_expr::{LogicalPlan, TableScan};
 use super::plain::is_own;
 use super::planned::Plan;
 
-/// Scans, by the address of their logical node, which does not move until the walk is over. A node
-/// that occurs twice in a plan has one scan per occurrence.
+/// Scans, keyed by the address of their logical node, which does not move until the walk is over. A
+/// node that occurs twice in a plan has one scan per occurrence.
 #[derive(Default)]
 pub(crate) struct OtherScans(RefCell<HashMap<usize, Vec<Plan>>>);
 

@@ -1,7 +1,7 @@
 //! Plans that are lowered as the binder built them, because no logical rule would improve them.
 //!
 //! Most statements in a time-series database are of this kind, and a prepared statement is planned
-//! for each execution. The logical rules walk over a plan many times and rebuild parts of it.
+//! for each execution. The logical rules traverse a plan many times and rebuild parts of it.
 
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};

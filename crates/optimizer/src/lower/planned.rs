@@ -36,7 +36,7 @@ pub(super) struct Requirements {
     pub(super) is_read_in_order: bool,
     /// Whether a right join below must preserve its right side's order.
     pub(super) keeps_join_order: bool,
-    /// Whether a GROUP BY remains in two phases, because the node above decides how to lower it.
+    /// Whether a GROUP BY keeps its two phases, because the node above decides how to lower it.
     pub(super) in_two_steps: bool,
     /// Whether the node above refers to columns by name, so additional columns are harmless.
     pub(super) accepts_extra_columns: bool,
@@ -84,7 +84,7 @@ impl Requirements {
         Self { order: position.map_or(Order::AsItIs, Order::ByTime), ..self }
     }
 
-    /// For an operator with these columns, returns which of them are needed.
+    /// Returns which columns of an operator with these columns are needed.
     pub(super) fn among(&self, columns: &[bool]) -> Vec<bool> {
         let had = columns.iter().zip(&self.columns).filter(|(has, _)| **has);
         had.map(|(_, is_required)| *is_required).collect()

@@ -107,8 +107,8 @@ impl Walk<'_> {
 }
 
 /// If the sort keys are plain columns of a projection, returns the projection's input and the order
-/// in terms of that input. The sort then carries no computed columns, and they are computed for the
-/// first rows only.
+/// expressed over that input. The sort then carries no computed columns; they are computed only for
+/// the first rows.
 fn below_projection(plan: &Plan, order: &LexOrdering) -> Result<Option<(Plan, LexOrdering)>> {
     let PlanNode::Projection(projection) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
     let mut keys = Vec::with_capacity(order.len());

@@ -1,5 +1,5 @@
-//! Wraps a `DataFusion` operator to keep it within memory and time bounds. Tidemark's operators
-//! observe these bounds themselves. Code that inspects a plan sees only the wrapped operator.
+//! Wraps a `DataFusion` operator to keep it within memory and time limits. Tidemark's operators
+//! enforce these limits themselves. Code that inspects a plan sees only the wrapped operator.
 
 use std::any::Any;
 use std::fmt;

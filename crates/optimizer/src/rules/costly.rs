@@ -13,7 +13,7 @@ use tidemark_operators::LogicalNode;
 
 /// `DataFusion`'s type coercion, applied only to plans with windows: no other rule assigns types to
 /// their frame bounds. The binder has already cast all other operands, and the rule takes a second
-/// for a condition with 9,000 terms.
+/// on a condition with 9,000 terms.
 #[derive(Debug)]
 pub(crate) struct CoerceFrames(pub(crate) TypeCoercion);
 
@@ -38,9 +38,8 @@ impl AnalyzerRule for CoerceFrames {
 /// Maximum number of name comparisons. Beyond this, [`NarrowInputs`] leaves a plan unchanged.
 const MANY_COMPARISONS: usize = 8_000_000;
 
-/// `DataFusion`'s column pruning, which looks up each column by name. This takes seconds if
-/// thousands of columns are computed from thousands of columns, as in a PIVOT with that many
-/// values.
+/// `DataFusion`'s column pruning, which looks up each column by name. This takes seconds when
+/// thousands of columns are computed from thousands of others, as in a PIVOT with that many values.
 #[derive(Debug)]
 pub(crate) struct NarrowInputs(pub(crate) OptimizeProjections);
 
@@ -65,7 +64,7 @@ impl OptimizerRule for NarrowInputs {
     }
 }
 
-/// Returns the maximum number of output columns × input columns among all projections.
+/// Returns the largest product of output column count and input column count over all projections.
 fn max_comparisons(plan: &LogicalPlan) -> Result<usize> {
     let mut max = 0;
     plan.apply(|node| {

@@ -70,9 +70,9 @@ impl OptimizerRule for DependentKeys {
     }
 }
 
-/// Returns the input columns that are keys, each with its column in the groups. Columns whose equal
-/// values may have different bits (0.0 and -0.0) are excluded, since a group keeps only one of
-/// these values.
+/// Returns the input columns that are keys, each with its column in the groups. A column is
+/// excluded if equal values may have different bits (0.0 and -0.0), since a group keeps only one of
+/// them.
 fn key_columns(node: &Aggregate) -> HashMap<Column, Column> {
     let schema = node.input.schema();
     let column = |(key, group): (&Expr, Column)| {

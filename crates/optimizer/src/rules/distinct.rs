@@ -1,5 +1,5 @@
-//! Logical rule: converts DISTINCT into GROUP BY. If all columns are symbols and there are few
-//! columns, Tidemark's operator groups by the symbols' keys. `DataFusion`'s rule handles all other
+//! Logical rule: converts DISTINCT into GROUP BY. If there are only a few columns and all are
+//! symbols, Tidemark's operator groups by the symbols' keys. `DataFusion`'s rule handles all other
 //! cases.
 
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggreg
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::SampleByNode;
 
-/// Maximum number of symbol columns for which the combinations are few enough to keep in memory.
+/// Maximum number of symbol columns. Up to this number, their combinations are few enough to keep
+/// in memory.
 const MAX_SYMBOLS: usize = 3;
 
 /// See the module documentation.

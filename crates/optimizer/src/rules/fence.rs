@@ -1,10 +1,10 @@
-//! Fences keep the conditions of a view's reader away from rows that the view excludes.
+//! Fences keep conditions written by a view's readers away from rows that the view excludes.
 //!
 //! A condition that moves below the view's own condition would be evaluated for every row. If it
 //! can fail, as `'a' ~ c` and `rpad('x', c, 'y') = 'x'` can, its errors would reveal rows that the
-//! reader may not see. A fence is a limit that removes no rows: `DataFusion` moves no condition
-//! past a limit. Conditions that cannot fail are moved by [`past_fence`], so that they still prune
-//! partitions; fences are removed before a plan runs.
+//! reader may not see. A fence is a limit that removes no rows: `DataFusion` never moves a
+//! condition past a limit. [`past_fence`] moves conditions that cannot fail, so they still prune
+//! partitions. Fences are removed before a plan runs.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Operator};
 use tidemark_types::SYMBOL_EQUAL;
 
-/// Functions that cannot fail for any value. Constant patterns are compiled beforehand.
+/// Functions that cannot fail for any value. Constant patterns have already been compiled.
 const SAFE_FUNCTIONS: &[&str] = &[
     SYMBOL_EQUAL,
     "double_equal",

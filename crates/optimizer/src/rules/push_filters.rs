@@ -2,9 +2,9 @@
 //!
 //! A condition that reads no column must not move below nodes that produce rows from empty input,
 //! such as totals and filled buckets. `DataFusion`'s rule moves such a condition below any node,
-//! and itself creates such conditions from conditions on constant columns. Volatile conditions must
-//! not move below such nodes either: if a node produces several rows from one row, the condition
-//! must be evaluated for each of them.
+//! and derives new ones from conditions on constant columns. Volatile conditions must not move
+//! below such nodes either: if a node produces several rows from one row, the condition must be
+//! evaluated for each of them.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! Query rewrite: materialized views answer aggregations over their base tables.
 //!
-//! A SAMPLE BY or GROUP BY over a base table is computed from a view over that table if the view
-//! has finer buckets, all columns that the query's keys and filter read, and aggregates that can be
-//! combined: sums of sums, minima of minima. Rows that the view does not contain at the query's
-//! snapshot are read from the base table in the same buckets. These are rows added since the last
-//! refresh, buckets cut by a time range, and partitions removed from the base table. The result is
-//! the same as without the view, except that floating-point sums are added in a different order.
-//! Changing the number of workers has the same effect.
+//! A SAMPLE BY or GROUP BY over a base table is computed from a view over that table if three
+//! conditions hold. The view has finer buckets, it contains all columns that the query's keys and
+//! filter read, and its aggregates can be combined (sums of sums, minima of minima). Rows that the
+//! view does not contain at the query's snapshot are read from the base table in the same buckets.
+//! These are rows added since the last refresh, buckets cut by a time range, and partitions removed
+//! from the base table. The result is the same as without the view, except that floating-point sums
+//! are added in a different order. Changing the number of workers has the same effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ struct Answer<'a> {
     uncovered: Vec<TimeRange>,
 }
 
-/// The view's column that stores an aggregate, and the aggregate that combines its values.
+/// The view column that stores an aggregate, and the aggregate that combines its values.
 struct CombinedAggregate {
     /// Index into the view's aggregates.
     index: usize,
@@ -485,7 +485,8 @@ fn plain_aggregate(expr: &Expr) -> Option<&AggregateFunction> {
     }
 }
 
-/// The aggregation whose outputs a plan selects, and the output index of each of its columns.
+/// The aggregation whose outputs a plan selects, and the index of the output that each plan column
+/// selects.
 fn aggregation(plan: &LogicalPlan) -> Option<(&SampleByNode, Vec<Option<usize>>)> {
     match plan {
         LogicalPlan::Projection(projection) => {

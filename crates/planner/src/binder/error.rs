@@ -30,7 +30,7 @@ pub(crate) fn no_table(name: &tidemark_ast::Name) -> EngineError {
     at(ErrorCode::TableNotFound, format!("table does not exist [table={}]", name.text), name.span)
 }
 
-/// The error for syntax that is parsed but not supported yet.
+/// The error for syntax that is parsed but not yet supported.
 pub(crate) fn not_supported(what: &str, position: tidemark_ast::Span) -> EngineError {
     at(ErrorCode::NotSupported, format!("{what} not supported"), position)
 }

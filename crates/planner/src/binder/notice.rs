@@ -1,5 +1,5 @@
-//! Syntax that is accepted without effect because it tunes features that this database does not
-//! have. This module lists all such syntax, with notices for the client.
+//! Syntax that is accepted without effect because it tunes features that this database lacks. This
+//! module lists all such syntax, with notices for the client.
 
 use tidemark_ast::OptionValue;
 use tidemark_border::Permission;
@@ -80,8 +80,7 @@ pub(crate) fn is_option(name: &str) -> bool {
     SILENT_OPTIONS.contains(&name) || OPTIONS.iter().any(|(known, _)| *known == name)
 }
 
-/// The permission and the notice for an action without effect; `None` if the action must be
-/// rejected.
+/// The permission and notice for an action without effect; `None` if the action must be rejected.
 pub(crate) fn idle_action(words: &[String]) -> Option<(Permission, &'static str)> {
     let begins = |with: &[&str]| {
         words.len() >= with.len()

@@ -68,7 +68,7 @@ impl Planner {
     }
 
     /// Binds conditions from the same tree and snapshot with the values in `context`; `None` if
-    /// they may need a different plan, which requires [`Planner::bind`].
+    /// they may require a different plan, which needs [`Planner::bind`].
     pub fn restriction(
         conditions: &Conditions,
         tree: &Tree,
@@ -89,8 +89,8 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).condition_ranges(conditions)
     }
 
-    /// Binds the conditions that are not time ranges, and counts the uses of parameters in them;
-    /// `None` if they are constant.
+    /// Binds the conditions that are not time ranges, and counts their parameter uses; `None` if
+    /// they are constant.
     pub fn condition_test(
         conditions: &Conditions,
         tree: &Tree,
@@ -138,8 +138,8 @@ impl Planner {
         misfit(view, snapshot)
     }
 
-    /// Restricts the plan's scan of one table to time ranges, which are sorted, disjoint and in the
-    /// table's unit.
+    /// Restricts the plan's scan of one table to time ranges. The ranges are sorted, disjoint and
+    /// in the table's unit.
     pub fn within_times(
         plan: LogicalPlan,
         table: TableId,
@@ -155,7 +155,7 @@ impl Planner {
     }
 
     /// Returns the same plan over `table`, which has the same definition but different rows. If
-    /// `ranges` is not empty, it restricts the plan to these sorted, disjoint time ranges.
+    /// `ranges` is not empty, the plan is restricted to these sorted, disjoint time ranges.
     pub fn over_rows(
         plan: LogicalPlan,
         table: &Arc<TableSnapshot>,
@@ -165,8 +165,8 @@ impl Planner {
     }
 
     /// Returns the changes to commit so that views created by an older version are bound to the
-    /// objects that their names refer to now. The first call assigns IDs to views, so call the
-    /// function until it returns no changes.
+    /// objects that their names currently refer to. The first call assigns IDs to views, so call
+    /// the function until it returns no changes.
     pub fn settle_views(
         snapshot: &Arc<Snapshot>,
         context: &BindContext,

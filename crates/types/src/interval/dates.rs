@@ -37,7 +37,7 @@ impl Clock {
         }
         match text.split_once('T') {
             Some((date, time)) if matches!(date.len(), 4 | 7) && !date.contains('W') => {
-                // A time of day after a year or month applies to each day in it.
+                // A time of day after a year or month applies to each of its days.
                 let period = self.date(date).or_else(|_| bad_date(text))?;
                 period.days(self.unit).map(|day| self.at_time(day, time, text)).collect()
             }
@@ -179,7 +179,7 @@ impl Clock {
         Ok(value)
     }
 
-    /// Moves `start` by `days` business days, which are the days from Monday to Friday.
+    /// Moves `start` by `days` business days (Monday to Friday).
     fn business_days(self, start: i64, days: i64) -> Option<i64> {
         let day = self.unit.per_day();
         let weekday = |value: i64| (value.div_euclid(day) + 3).rem_euclid(7);

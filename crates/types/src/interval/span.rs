@@ -2,17 +2,17 @@
 
 use crate::timestamp::TimestampUnit;
 
-/// Maximum number of intervals, and of strings expanded from brackets, so a short string cannot
-/// exhaust memory.
+/// Maximum number of intervals, and of strings expanded from brackets. It prevents a short string
+/// from exhausting memory.
 const MAX_INTERVALS: usize = 100_000;
 
 /// Maximum length of an interval string, in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Maximum total length in bytes of the strings expanded from one interval string.
+/// Maximum total length, in bytes, of the strings expanded from one interval string.
 const MAX_EXPANDED_BYTES: usize = 32 << 20;
 
-/// Maximum length in bytes of a string quoted in an error.
+/// Maximum length, in bytes, of a string quoted in an error.
 const SHOWN_BYTES: usize = 80;
 
 /// Why a string is not an interval.

@@ -2,7 +2,7 @@
 
 use super::span::{Budget, Result, check_count, fail, shown};
 
-/// Maximum number of brackets. It exceeds the number of fields in a date.
+/// Maximum number of brackets; greater than the number of fields in a date.
 const MAX_BRACKETS: usize = 16;
 
 /// Splits at the first `mark` outside brackets.

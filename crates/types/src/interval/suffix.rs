@@ -71,8 +71,8 @@ impl Duration {
     }
 }
 
-/// Adds years as the reference implementation does in interval strings: 29 February plus a year is
-/// 1 March, as recorded in `tests/recorded_intervals.rs`. All other year additions clamp.
+/// Adds years the way the reference implementation does in interval strings: 29 February plus a
+/// year is 1 March, as recorded in `tests/recorded_intervals.rs`. All other year additions clamp.
 fn add_years(value: i64, number: i64, unit: TimestampUnit) -> Option<i64> {
     let date = CivilDate::from_days(value.div_euclid(unit.per_day()));
     let days = i64::from(date.day - 1) * unit.per_day();
@@ -122,9 +122,9 @@ impl Suffix {
         self.duration.is_negative()
     }
 
-    /// Returns, for each repetition, the local time of its start and the local time at which its
-    /// whole days end; `None` if one of them is out of range. A period moves both times, because
-    /// months differ in length.
+    /// Returns two local times for each repetition: its start, and the end of its whole days;
+    /// `None` if either is out of range. A period moves both times, because months differ in
+    /// length.
     pub(super) fn readings(
         &self,
         (first, behind): (i64, i64),

@@ -1,5 +1,5 @@
 //! The distinct values that a sub-query reads from the outer rows (its domain), and how a plan
-//! carries them along: each result row contains the domain values for which it was computed.
+//! carries them along. Each result row contains the domain values that it was computed for.
 
 use std::sync::Arc;
 
@@ -248,7 +248,7 @@ impl Domain {
     }
 
     /// Runs the recursion for all domain values together. Each row, including those in the working
-    /// table, carries the value for which it was found.
+    /// table, carries the value that it was found for.
     fn recursive(&self, node: RecursiveQuery) -> Result<LogicalPlan> {
         let first = self.spread(Arc::unwrap_or_clone(node.static_term))?;
         let mut recursions = self.recursions.clone();

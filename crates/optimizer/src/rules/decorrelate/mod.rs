@@ -269,9 +269,9 @@ impl Joins {
         narrowed(rewritten, plan.schema().columns())
     }
 
-    /// Replaces the sub-queries in an expression with columns that are added to `input`. Domains
-    /// are built from `outer`, the rows before any columns were added: otherwise each further
-    /// sub-query would double the plan.
+    /// Replaces the sub-queries in an expression with columns added to `input`. Domains are built
+    /// from `outer`, the rows before any columns were added. Otherwise, each further sub-query
+    /// would double the plan.
     fn replaced(
         &mut self,
         expr: Expr,
@@ -373,7 +373,7 @@ impl Joins {
         self.named(domain.spread(plan)?, on)
     }
 
-    /// Builds the right side of a join whose keys are outer expressions and columns of a plan.
+    /// Builds the right side of a join in which outer expressions must equal columns of a plan.
     fn named(&mut self, plan: LogicalPlan, on: Vec<(Expr, String)>) -> Result<Inner> {
         self.made += 1;
         let name = format!("s{}", self.made);
@@ -407,7 +407,7 @@ fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
 }
 
 /// Returns the lowest left input of the joins around a LATERAL that has all columns the LATERAL
-/// reads. That input contains every value in the joined rows. Using all the joined rows instead
+/// reads. That input contains every value found in the joined rows. Using the joined rows instead
 /// would double the plan for each LATERAL in a sequence.
 fn source_of<'p>(rows: &'p LogicalPlan, read: &[Expr]) -> &'p LogicalPlan {
     let LogicalPlan::Join(join) = rows else { return rows };

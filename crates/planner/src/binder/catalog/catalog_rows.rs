@@ -1,5 +1,5 @@
-//! Rows about the catalog for SHOW and functions such as `tables()`. They are built from the
-//! snapshot during binding.
+//! Catalog rows for SHOW and functions such as `tables()`. They are built from the snapshot during
+//! binding.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>) 
     Arc::new(builder.finish())
 }
 
-/// Not inlined, to reduce code size: the list of functions alone has a dozen string columns.
+/// Not inlined, to reduce code size: the function list alone has a dozen string columns.
 #[inline(never)]
 fn push(builder: &mut StringViewBuilder, value: Option<&str>) {
     builder.append_option(value);
@@ -212,8 +212,8 @@ impl Binder<'_> {
         self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
     }
 
-    /// The keywords as `pg_get_keywords()` lists them. All are reported as unreserved, because this
-    /// list does not say which words are reserved.
+    /// The keywords as `pg_get_keywords()` lists them. All are reported as unreserved, because the
+    /// list does not record which words are reserved.
     pub(crate) fn pg_keywords_rows(&mut self) -> EngineResult<Relation> {
         let words: Vec<&str> = KEYWORDS.split_whitespace().collect();
         let column = |text: Option<&'static str>| texts(words.iter().map(|_| text));
@@ -505,7 +505,7 @@ impl Binder<'_> {
         self.visible_rows(name, rows).map(Some)
     }
 
-    /// Filters rows that the server provides: removes rows about tables that the user cannot see.
+    /// Filters rows provided by the server: removes rows about tables that the user cannot see.
     fn visible_rows(&self, function: &str, rows: Relation) -> EngineResult<Relation> {
         // A job without a table has an empty name.
         let tables = if function.eq_ignore_ascii_case("jobs") { "name" } else { "table_name" };

@@ -22,8 +22,8 @@ impl Binder<'_> {
             Some(_) => read_only(name),
             None => error::no_table(name),
         })?;
-        // Checks and repairs concern only files, so the tables of materialized and live views are
-        // accepted too.
+        // Checks and repairs affect only files, so tables of materialized and live views are also
+        // accepted.
         let is_content = !matches!(permission, Permission::Snapshot | Permission::SystemAdmin);
         let form = IncrementalView::form_of(self.snapshot, found.schema().id);
         if let Some(form) = form.filter(|_| is_content) {

@@ -1,5 +1,5 @@
 //! Reading views: a view's query is bound again for each reference, with the owner's permissions.
-//! `sources/recorded.rs` resolves the names in it.
+//! `sources/recorded.rs` resolves the names in the query.
 
 use std::mem;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ impl Binder<'_> {
         View::find(self.snapshot, name)
     }
 
-    /// Binds a reference to a view and returns the view's rows. `name` is the reference in the
-    /// statement.
+    /// Binds a reference to a view and returns the view's rows. `name` is the reference as it
+    /// appears in the statement.
     pub(crate) fn view_rows(&mut self, view: &View, name: &Name) -> EngineResult<Relation> {
         let key = identifier::fold(&view.name);
         if self.views.contains(&key) {

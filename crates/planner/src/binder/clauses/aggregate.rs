@@ -109,8 +109,8 @@ impl Binder<'_> {
         Err(error::at(ErrorCode::NotSupported, refused, position))
     }
 
-    /// The error for an item that is neither a key nor an aggregate, positioned at the column that
-    /// causes it.
+    /// The error for an item that is neither a key nor an aggregate, positioned at the offending
+    /// column.
     fn ungrouped_column(
         &self,
         item: &Item,
@@ -290,8 +290,8 @@ impl Binder<'_> {
         Ok(first.to_vec())
     }
 
-    /// Plans the grouping. Tidemark's operator is used if all keys are symbols, there are no keys,
-    /// or an aggregate depends on row order; otherwise `DataFusion`'s.
+    /// Plans the grouping. Uses Tidemark's operator if all keys are symbols, there are no keys, or
+    /// an aggregate depends on row order; otherwise `DataFusion`'s.
     pub(crate) fn grouped_plan(
         &self,
         source: &Relation,

@@ -28,7 +28,7 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// Returns the index of a key, which is added if it is new.
+    /// Returns a key's index, adding the key if it is new.
     fn key(&mut self, key: Typed) -> usize {
         if let Some(known) = self.keys.iter().position(|(expr, _)| *expr == key.expr) {
             return known;
@@ -147,7 +147,7 @@ impl Binder<'_> {
         Ok((0..1_usize << parts.len()).rev().map(subset).collect())
     }
 
-    /// An entry of GROUPING SETS, or an argument of ROLLUP or CUBE: `a`, `(a, b)`, `()`, or a
+    /// An entry in GROUPING SETS, or an argument of ROLLUP or CUBE: `a`, `(a, b)`, `()`, or a
     /// nested clause.
     fn set_levels(
         &mut self,

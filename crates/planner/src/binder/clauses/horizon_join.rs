@@ -241,8 +241,8 @@ impl<'a> Binder<'a> {
         };
         let per_unit = if unit == SqlType::TimestampNs { 1 } else { 1_000 };
         let offset = i128::from(sign * number) * i128::from(nanos) / per_unit;
-        // A year is about 2^55 ns. The limit exceeds the time range of any table, and the sum of
-        // two offsets never overflows.
+        // A year is about 2^55 ns. The limit exceeds any table's time range, and the sum of two
+        // offsets never overflows.
         let limit = 1_i128 << 61;
         if offset.abs() > limit {
             return Err(invalid("offset is out of range", at));

@@ -121,7 +121,7 @@ impl Binder<'_> {
         }
     }
 
-    /// In a correlated sub-query, sorts rows by time explicitly before they are counted, because
+    /// In a correlated sub-query, explicitly sorts rows by time before they are counted, because
     /// the join with the outer rows does not preserve the order.
     fn in_own_order(&self, source: Relation) -> EngineResult<Relation> {
         match source.ascending_time() {
@@ -298,8 +298,7 @@ fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> 
     }
 }
 
-/// Filters rows by their number (from 1, in the sort order of the input) and the total number of
-/// rows.
+/// Filters rows by their number (from 1, in the input's sort order) and the total number of rows.
 fn numbered(source: Relation, test: impl FnOnce(Expr, Expr) -> Expr) -> EngineResult<Relation> {
     let row = relation::fresh("limit row", &source.plan);
     let rows = relation::fresh("limit rows", &source.plan);

@@ -12,7 +12,7 @@ use tidemark_types::SqlType;
 /// Minimum number of sums that are replaced by two aggregates.
 const MIN_SUMS: usize = 3;
 
-/// A sum of an integer of at most 32 bits plus a constant, so the rewrite cannot overflow.
+/// The sum of a constant and an integer of at most 32 bits, so the rewrite cannot overflow.
 pub(crate) struct MovedSum {
     pub(crate) sum: Expr,
     pub(crate) count: Expr,
@@ -56,7 +56,7 @@ impl MovedSum {
     }
 }
 
-/// The rewrite for each aggregate; `None` if too few sums can share two aggregates.
+/// The rewrite for each aggregate; `None` if too few sums could share two aggregates.
 pub(crate) fn moved_sums(aggregates: &[Expr]) -> Vec<Option<MovedSum>> {
     let found: Vec<_> = aggregates.iter().map(MovedSum::of).collect();
     let mut uses = HashMap::<Expr, usize>::new();

@@ -30,7 +30,7 @@ const MAX_COLUMNS: usize = 5_000;
 #[derive(Clone)]
 struct Cell {
     name: String,
-    /// The condition under which a row is counted; `None` before the first axis.
+    /// The condition that a row must satisfy to be counted; `None` before the first axis.
     test: Option<Expr>,
 }
 
@@ -126,7 +126,7 @@ impl Binder<'_> {
         Ok(tests)
     }
 
-    /// Checks permissions for everything read so far, because a query that runs during binding runs
+    /// Checks permissions for everything read so far, because a query executed during binding runs
     /// before the statement's own permission check. Requests permissions that are not yet known.
     fn must_read_all(&self, position: Span) -> EngineResult<()> {
         if self.visibility().is_none() {

@@ -182,7 +182,7 @@ impl Binder<'_> {
     }
 
     /// Converts a FROM or TO bound to a timestamp. A string without a UTC offset is interpreted in
-    /// the time zone.
+    /// `zone`.
     fn bound(
         &mut self,
         id: Option<NodeId>,
@@ -273,8 +273,8 @@ impl Binder<'_> {
                     ));
                 }
             };
-            // The type of the select item that consists of exactly this aggregate; DOUBLE if no
-            // such item exists.
+            // The type of the select item that is exactly this aggregate; DOUBLE if there is no
+            // such item.
             let sql_type = types.get(aggregate).copied().unwrap_or(SqlType::Double);
             self.refuse_computed_fill(fill, aggregate)?;
             values.push(match fill {
@@ -434,8 +434,7 @@ fn sampled_plan(
 ) -> EngineResult<(LogicalPlan, Replaced)> {
     let mut replaced = Replaced::default();
     let mut keys = Vec::with_capacity(sampled.keys.len());
-    // Generated names must differ from the timestamp's name, which is also the bucket column's
-    // name.
+    // Generated names must differ from the timestamp's name, which the bucket column also uses.
     let beside_time = |prefix: &str, number: usize| {
         let name = format!("{prefix}{number}");
         if name == timestamp.column.name { format!("{name}_") } else { name }

@@ -121,8 +121,8 @@ impl Binder<'_> {
         relation::project(plan, exprs)
     }
 
-    /// Plans all inputs, with each column cast to the common type. If an input widens that type,
-    /// the preceding inputs are cast again step by step.
+    /// Plans all inputs, with each column cast to the common type. If a later input widens that
+    /// type, the preceding inputs are cast again step by step.
     fn in_common_types(
         &mut self,
         left: Relation,
@@ -302,8 +302,8 @@ fn is_literal_text(typed: &Typed) -> bool {
     matches!(typed.sql_type, SqlType::String | SqlType::Char) && typed.constant.is_some()
 }
 
-/// The type of a VALUES column, determined by its typed cells. Untyped parameters and quoted
-/// strings adopt that type. If there are no other cells, the column is a string column.
+/// A VALUES column's type, determined by its typed cells. Untyped parameters and quoted strings
+/// adopt that type. If there are no other cells, the column is a string column.
 fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResult<SqlType> {
     let (mut known, mut texts) = (SqlType::Null, SqlType::Null);
     for (typed, at) in cells {
@@ -381,8 +381,8 @@ fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<Logic
     union(std::iter::once(distinct).chain(others).collect())
 }
 
-/// Plans EXCEPT or INTERSECT of the left input with all right inputs. Duplicates in a right input
-/// do not matter.
+/// Plans EXCEPT or INTERSECT of the left input and all right inputs. Duplicates in a right input do
+/// not matter.
 fn narrowed_plan(
     operator: SetOperator,
     all: bool,

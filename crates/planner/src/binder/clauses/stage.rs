@@ -151,7 +151,7 @@ impl Stage {
         self.restore_time_order()
     }
 
-    /// Adds window functions to the plan; each becomes a column named by its alias.
+    /// Adds window functions to the plan; each becomes a column named after its alias.
     fn add_windows(&mut self, named: Vec<Expr>) -> EngineResult<()> {
         let timestamp = self.ascending_time().cloned();
         let (in_order, others): (Vec<Expr>, Vec<Expr>) = named
@@ -199,8 +199,8 @@ impl Stage {
         self.restore_time_order()
     }
 
-    /// Sorts by time again after window functions, whose PARTITION BY and ORDER BY may change the
-    /// order. The optimizer removes the sort if it is redundant.
+    /// Sorts by time again after window functions, because their PARTITION BY and ORDER BY may
+    /// change the order. The optimizer removes the sort if it is redundant.
     pub(crate) fn restore_time_order(&mut self) -> EngineResult<()> {
         if let Some(time) = self.ascending_time() {
             self.plan = relation::sort_by_time(self.plan.clone(), time.clone())?;

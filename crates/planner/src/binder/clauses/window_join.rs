@@ -250,9 +250,9 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A window bound, and its distance from the timestamp if the distance is constant. `units`
-    /// contains the left timestamp's unit, which applies to numbers without a unit, and the join's
-    /// unit.
+    /// A window bound, and its distance from the timestamp if that distance is constant. `units`
+    /// contains the left timestamp's unit and the join's unit. The left unit applies to numbers
+    /// without a unit.
     fn window_bound(
         &mut self,
         bound: &FrameBound,
@@ -328,8 +328,8 @@ fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
     }
 }
 
-/// The join that each aggregate belongs to: the join whose right side it reads, otherwise the first
-/// join.
+/// The join that each aggregate belongs to: the join whose right side it reads, or the first join
+/// if it reads none.
 fn owners(aggregates: &[Expr], joins: &[Windowed<'_>]) -> EngineResult<Vec<usize>> {
     let reads = |aggregate: &Expr, join: &Windowed<'_>| {
         let mut found = false;

@@ -27,8 +27,8 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// Numbers the periods within a partition. The operator for windows in time order also implements
-/// it.
+/// Numbers the periods within a partition. The operator for windows in time order has its own
+/// implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PeriodNumber;
 

@@ -383,7 +383,7 @@ impl Binder<'_> {
     }
 
     /// If a time-based aggregate is called with only a value, adds the rows' designated timestamp
-    /// to its arguments.
+    /// as an argument.
     pub(crate) fn with_time(
         name: &str,
         mut arguments: Vec<Typed>,

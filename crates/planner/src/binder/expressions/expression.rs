@@ -420,8 +420,8 @@ fn bare_call(name: &Name) -> CallNode {
     }
 }
 
-/// The OID of the table that the rows are read from; null for catalog tables, for which clients
-/// would look up comments. `None` if the rows are not read from a single table.
+/// The OID of the table that the rows are read from. Null for catalog tables, for which clients
+/// would look up comments. `None` if the rows do not come from a single table.
 fn oid_of_table(relation: &Relation) -> Option<Typed> {
     let oid = relation.base.as_ref().map(|base| table_oid(base.table.schema()));
     let is_known = oid.is_some() || is_catalog(relation);

@@ -1,7 +1,7 @@
 //! In WHERE, `a.x = b.y` joins two sources, or a sub-query with its outer rows. As in ON, both
 //! operands become join keys, which must be exactly equal. Elsewhere, two DOUBLEs are equal within
-//! a tolerance, and a string is looked up in a symbol's dictionary. Neither comparison works as a
-//! join key.
+//! a tolerance, and a string is looked up in a symbol's dictionary. Neither comparison can serve as
+//! a join key.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, binary_expr};
@@ -52,7 +52,7 @@ fn key_operands(call: &ScalarFunction) -> Option<[Expr; 2]> {
     Some([one, other.clone()])
 }
 
-/// The source that all columns of an expression belong to; `None` if it has no columns or they
+/// The source that all of an expression's columns belong to; `None` if it has no columns or they
 /// belong to several sources.
 fn origin<'r>(expr: &Expr, rows: &'r Relation) -> Option<Origin<'r>> {
     let (mut origin, mut is_one) = (None, true);

@@ -17,8 +17,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// Binds a call of a set-returning function; `None` for other functions, and outside a select
-    /// list.
+    /// Binds a set-returning function call; `None` for other functions, and outside a select list.
     pub(crate) fn list_call(
         &mut self,
         name: &str,

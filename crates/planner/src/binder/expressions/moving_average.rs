@@ -19,8 +19,8 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// A row's weight relative to the average so far. Floats are stored as bits, so that the enum can
-/// be compared.
+/// A row's weight relative to the average so far. Floats are stored as bits, so the enum can be
+/// compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Smoothing {
     /// The same weight for each row.

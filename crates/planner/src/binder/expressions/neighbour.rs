@@ -30,8 +30,7 @@ pub(crate) fn not_null_neighbour(is_ahead: bool, returns: DataType) -> Arc<Windo
 }
 
 impl PartitionKernel for Neighbour {
-    /// The value, the distance counted in rows with a value, and the default used if no such row
-    /// exists.
+    /// The value, the distance counted in rows with a value, and the default if no such row exists.
     const ARGUMENTS: usize = 3;
 
     fn name(&self) -> &'static str {

@@ -108,7 +108,7 @@ impl Binder<'_> {
         Some(items.clone())
     }
 
-    /// Whether a parameter is an array or can become one.
+    /// Whether a parameter is an array or can become an array.
     pub(crate) fn accepts_array(&mut self, index: u32) -> bool {
         self.parameters.is_array(index) || self.parameters.slot(index).is_none()
     }
@@ -164,9 +164,9 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a string is an epoch value in microseconds, or in the unit of another time type: clients
-/// that do not declare types send numbers as text. A string with fewer than ten digits, such as a
-/// year, is not an epoch value.
+/// Whether a string is an epoch value in microseconds, or in another time type's unit: clients that
+/// do not declare types send numbers as text. A string with fewer than ten digits, such as a year,
+/// is not an epoch value.
 pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
     const MIN_DIGITS: usize = 10;
     let is_time = sql_type.is_timestamp() || sql_type == SqlType::Date;

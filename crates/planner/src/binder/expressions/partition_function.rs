@@ -1,6 +1,6 @@
 //! Window functions over a partition in time order. `interpolate(x)` fills nulls linearly between
 //! the neighbouring values. `lttb(x, n)` returns whether a row is among the n rows that best
-//! preserve the shape of the curve (largest triangle three buckets).
+//! preserve the curve's shape (largest triangle three buckets).
 
 use std::sync::Arc;
 

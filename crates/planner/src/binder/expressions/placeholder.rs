@@ -1,4 +1,4 @@
-//! Placeholder values for parameters. Some functions depend on the value of an argument: a unit, a
+//! Placeholder values for parameters. Some functions depend on an argument's value: a unit, a
 //! separator, a path. A statement that is only described has no values yet; it is bound again with
 //! values before it runs.
 
@@ -29,7 +29,7 @@ fn placeholder_values() -> [ScalarValue; 9] {
 }
 
 /// Resolves a call. If it is rejected because an argument has no value yet, tries placeholder
-/// values for this argument.
+/// values for that argument.
 pub(crate) fn with_placeholders<R>(
     arguments: &[Typed],
     resolve: impl Fn(&[Argument]) -> Result<R, ResolveError>,

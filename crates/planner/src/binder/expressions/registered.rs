@@ -419,7 +419,7 @@ impl Binder<'_> {
     }
 }
 
-/// The properties that indexes and their columns support, as a subset of the properties that can be
+/// The properties that indexes and their columns support, out of the properties that can be
 /// queried.
 const INDEX_PROPERTIES: &[&str] = &["clusterable", "index_scan", "bitmap_scan", "backward_scan"];
 const COLUMN_PROPERTIES: &[&str] =

@@ -23,7 +23,7 @@ pub struct Restriction {
 
 impl Binder<'_> {
     /// Binds conditions from the same tree and snapshot with the current values; `None` if they may
-    /// need a different plan.
+    /// require a different plan.
     pub(crate) fn restriction(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
@@ -66,8 +66,8 @@ impl Binder<'_> {
         Ok((!is_empty).then(|| ranges.unwrap_or_default()))
     }
 
-    /// Binds the conditions that are not time ranges, and counts the uses of parameters in them;
-    /// `None` if they are constant.
+    /// Binds the conditions that are not time ranges, and counts their parameter uses; `None` if
+    /// they are constant.
     pub(crate) fn condition_test(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,

@@ -1,5 +1,5 @@
 //! `generate_series` in the select list: one row per value. The expanding operator receives only
-//! the number of values. Also defines the steps of timestamp series.
+//! the number of values. This module also defines the steps of timestamp series.
 
 use std::sync::Arc;
 

@@ -17,8 +17,8 @@ use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::{Binder, Typed, error};
 
 impl Typed {
-    /// Evaluates the expression if it is constant. An evaluation error is reported only at run
-    /// time, as in `QuestDB`.
+    /// Evaluates the expression if it is constant. Evaluation errors are reported only at run time,
+    /// as in `QuestDB`.
     pub(crate) fn folded(self) -> Self {
         match folding(|| constant::evaluate(&self.expr)) {
             Ok(value) => Self::literal(value, self.sql_type),
@@ -94,8 +94,8 @@ impl Binder<'_> {
         Ok(if constant { typed.folded() } else { typed })
     }
 
-    /// Converts a CHAR that is compared with a BOOLEAN: `t` and `T` are true, all other characters
-    /// are false.
+    /// Converts a CHAR compared with a BOOLEAN: `t` and `T` are true, all other characters are
+    /// false.
     fn letter_of_truth(
         &mut self,
         typed: Typed,
@@ -446,8 +446,8 @@ pub(crate) fn is_comparison(operator: BinaryOperator) -> bool {
     )
 }
 
-/// Converts a DOUBLE literal that is compared with a DECIMAL to a DECIMAL with the same digits:
-/// `price = 1.5`.
+/// Converts a DOUBLE literal compared with a DECIMAL to a DECIMAL with the same digits: `price =
+/// 1.5`.
 fn decimal_beside(number: Typed, other: &Typed, position: Span) -> Typed {
     let is_decimal = matches!(other.sql_type, SqlType::Decimal(..));
     match number.constant {

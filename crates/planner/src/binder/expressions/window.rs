@@ -170,7 +170,7 @@ impl Binder<'_> {
     }
 
     /// Whether IGNORE NULLS applies. It applies to functions that return a value from another row,
-    /// and to aggregates, which skip nulls anyway.
+    /// and to aggregates, which always skip nulls.
     fn ignores_nulls(call: &CallNode, function: &str) -> EngineResult<bool> {
         let ranks = matches!(
             function,
@@ -304,8 +304,8 @@ impl Binder<'_> {
         Err(error::at(ErrorCode::InvalidValue, message, call.name.span))
     }
 
-    /// Resolves an aggregate without a special window implementation. Numeric aggregates keep one
-    /// state for all preceding rows, so growing frames cost nothing extra.
+    /// Resolves an aggregate without a special window implementation. Numeric aggregates keep a
+    /// single state for all preceding rows, so growing frames incur no extra cost.
     fn window_aggregate(
         &mut self,
         call: &CallNode,
@@ -443,8 +443,8 @@ fn refused_range(name: &str, at: Span) -> EngineError {
     error::not_supported(&what, at).with_hint("end the frame before the current row, or use ROWS")
 }
 
-/// Rejects exact DECIMAL sums over rows before and after the current row, because they cannot be
-/// computed from two sums.
+/// Rejects exact DECIMAL sums over the rows before and after the current row, because they cannot
+/// be computed from two sums.
 fn refuse_decimals_around(resolved: &Resolved, frames: &Frames, at: Span) -> EngineResult<()> {
     let name = resolved.function.name();
     let is_exact = is_decimal(resolved.return_type) && matches!(name, "sum" | "avg");

@@ -192,8 +192,8 @@ impl Binder<'_> {
     }
 }
 
-/// The frame without the current row. A frame that ends at that row ends one row or one time unit
-/// earlier. A frame that continues after that row is split in two.
+/// The frame without the current row. A frame that ends at the current row is shortened by one row
+/// or one time unit. A frame that continues after it is split in two.
 fn without_current_row(
     whole: WindowFrame,
     at: Span,

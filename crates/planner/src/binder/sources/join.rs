@@ -104,7 +104,7 @@ impl Binder<'_> {
     }
 
     /// Whether the right side is UNNEST and the join has no condition on its elements. In this
-    /// case, no join is needed between the elements and their row.
+    /// case, the elements need not be joined with their row.
     fn is_unconditional_unnest(
         &self,
         join: &JoinKind,
@@ -407,8 +407,8 @@ struct Merged {
 }
 
 /// The columns that USING, NATURAL and `ON (a, b)` merge, and the columns of `*` after merging. In
-/// each row the merged columns are equal, or one side has no row. In a FULL JOIN either side may
-/// have no row, so an additional last column holds the value of the side that has a row. As in
+/// each row, the merged columns are equal, or one side has no row. In a FULL JOIN, either side may
+/// have no row, so an additional last column holds the value from the side that has one. As in
 /// `QuestDB`, time-based joins merge no columns. `None` if nothing changes.
 fn merged_by(
     on: Option<&JoinOn>,
@@ -511,7 +511,7 @@ pub(crate) fn relational(
     let filter = (!rest.is_empty()).then(|| predicate::all(rest).expr);
     let width = left.columns.len();
     if matches!(kind, JoinType::Inner | JoinType::Left) {
-        // Each row has the timestamp of its left row, but the join does not guarantee the order.
+        // Each row has its left row's timestamp, but the join does not guarantee the order.
         joined.copy_timestamp(&left, left.order.shuffled());
     }
     // Clients expect catalog rows in catalog order; the timestamp orders all other rows.
@@ -593,7 +593,7 @@ fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
     })
 }
 
-/// Computes a condition with a sub-query as a column of the side that it reads. An outer join can
+/// Computes a condition with a sub-query as a column on the side that it reads. An outer join can
 /// test a column, but unmatched rows can no longer be determined after the join. If the condition
 /// reads both sides, each of its sub-queries becomes a column.
 fn computed_before(

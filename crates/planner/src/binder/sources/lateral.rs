@@ -155,8 +155,8 @@ impl LastBefore {
         Some(Self { rows, time, kind: kind?, keys, outputs })
     }
 
-    /// Whether the outputs are valid for this kind of join. For unmatched left rows all outputs are
-    /// null, so in an outer join no output may be computed from the left side.
+    /// Whether the outputs are valid for this kind of join. For unmatched left rows, all outputs
+    /// are null, so in an outer join no output may be computed from the left side.
     fn fits(&self, kind: JoinType) -> bool {
         let is_own = |output: &Expr| match output {
             Expr::Column(column) => self.rows.schema().has_column(column),
@@ -165,7 +165,7 @@ impl LastBefore {
         kind == JoinType::Inner || self.outputs.iter().all(is_own)
     }
 
-    /// The rows of `left`, each with the outputs of its last preceding row.
+    /// The rows of `left`, each with the outputs from its last preceding row.
     fn joined(self, left: &Relation, right: &Relation, kind: JoinType) -> EngineResult<Relation> {
         let time = left.timestamp_column().ok_or_else(no_time)?.clone();
         let (left_plan, left_key) = in_time_order(left, &time, time.sql_type)?;

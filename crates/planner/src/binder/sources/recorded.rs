@@ -99,7 +99,7 @@ fn as_recorded(
     rows
 }
 
-/// The error for a view that references an object to which it was not bound.
+/// The error for a view that references an object that it was not bound to.
 pub(crate) fn unbound(name: &Name) -> EngineError {
     error::no_table(name).with_hint("run ALTER VIEW with the query that views() shows")
 }

@@ -64,7 +64,8 @@ impl Binder<'_> {
             "views" => self.views_rows()?,
             "materialized_views" => self.materialized_views_rows()?,
             "live_views" => self.live_views_rows()?,
-            // This function is only for access control, because it shows more than a user may see.
+            // This function is reserved for access control, because it shows more than a user may
+            // see.
             "access_schema" if self.visibility().is_none() => self.access_schema_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
@@ -99,7 +100,8 @@ impl Binder<'_> {
         rows.aliased(Some(qualifier), &reference)
     }
 
-    /// The function name in lower case, after checks for unsupported clauses and excess arguments.
+    /// The function name in lower case, after checking for unsupported clauses and excess
+    /// arguments.
     fn checked_name(&self, call: &CallNode) -> EngineResult<String> {
         let arguments = self.plain_arguments(call)?;
         let name = call.name.text.to_ascii_lowercase();
@@ -118,8 +120,8 @@ impl Binder<'_> {
         self.literal_rows(names.map(|name| (name, SqlType::String, none())).into())
     }
 
-    /// Binds `FROM current_schema()`: one row with one column, which is named after the alias or,
-    /// without an alias, after the function.
+    /// Binds `FROM current_schema()`: one row with one column, named after the alias or, without an
+    /// alias, after the function.
     fn single_value(
         &mut self,
         id: NodeId,
@@ -303,8 +305,8 @@ impl Binder<'_> {
         mapped(numbers, value, sql_type)
     }
 
-    /// Whether an argument is neither a constant nor a parameter, as with a sub-query or a column
-    /// of a source on the left.
+    /// Whether an argument is neither a constant nor a parameter, such as a sub-query or a column
+    /// from a source on the left.
     fn is_computed(&mut self, id: NodeId) -> EngineResult<bool> {
         self.expression(id, &Scope::empty()).map(|value| is_computed(&value))
     }

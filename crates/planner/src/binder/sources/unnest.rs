@@ -239,8 +239,8 @@ impl<'a> Binder<'a> {
         Ok(Some(of.filter(|of| *of != SqlType::String).unwrap_or(SqlType::Varchar)))
     }
 
-    /// Whether the columns are catalog columns, whose numeric arrays contain integers. The columns
-    /// are those of the sources on the left or, without such sources, of the outer rows.
+    /// Whether the columns are catalog columns, whose numeric arrays contain integers. Checks the
+    /// columns of the sources on the left or, without such sources, those of the outer rows.
     fn reads_catalog(&self, left: &Relation) -> bool {
         is_catalog(left)
             || left.columns.is_empty()

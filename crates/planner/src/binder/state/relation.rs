@@ -53,8 +53,8 @@ pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
 }
 
-/// Returns a name for a computed column. The name differs from all column names in the plan, which
-/// users choose.
+/// Returns a name for a computed column. The name differs from all column names in the plan,
+/// because users choose those.
 pub(crate) fn fresh(name: &str, plan: &LogicalPlan) -> String {
     let mut name = name.to_owned();
     while plan.schema().iter().any(|(_, field)| *field.name() == name) {
@@ -173,7 +173,7 @@ impl Relation {
     }
 
     /// The designated timestamp if it is not selected, as an expression for a projection that must
-    /// keep it.
+    /// retain it.
     pub(crate) fn unselected(&self) -> Option<Expr> {
         self.unselected_time.as_ref().map(ScopeColumn::expr)
     }

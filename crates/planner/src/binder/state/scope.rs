@@ -251,8 +251,7 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// A scope with the columns of a relation and without aggregates, for WHERE, ON and PARTITION
-    /// BY.
+    /// A scope with a relation's columns and without aggregates, for WHERE, ON and PARTITION BY.
     pub(crate) fn rows(relation: &'s Relation) -> Self {
         Scope { relation: Some(relation), ..Scope::empty() }
     }

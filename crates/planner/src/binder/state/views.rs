@@ -13,7 +13,7 @@ use crate::binder::state::scope::Relation;
 pub(crate) type ViewSources = Arc<BTreeMap<u32, ViewSource>>;
 
 /// The context in which a view is read: the accesses before it, and the owner whose permissions
-/// apply inside it.
+/// apply within it.
 #[derive(Debug)]
 pub(crate) struct ViewContext {
     pub(crate) before: Accesses,

@@ -222,7 +222,7 @@ impl Binder<'_> {
         let Some(external) = self.context.external() else { return Ok(()) };
         let reference = self.relation_name();
         let rows = relation::of_table(Arc::clone(table), "", reference, &self.accesses)?;
-        // A column added in this transaction block is not in the stored table yet.
+        // A column added in this transaction block is not yet in the stored table.
         let found = rows.columns.iter().find(|one| identifier::same(&one.name, &column.text));
         let Some(cells) = found.map(ScopeColumn::expr) else { return Ok(()) };
         let none = relation::filter(rows.plan.clone(), cells.clone().is_null())?;

@@ -130,7 +130,7 @@ impl Binder<'_> {
         relation::project(plan, cells.collect())
     }
 
-    /// Requires that a key is set only to its own value.
+    /// Requires that a key be set only to its own value.
     fn same_key(&self, name: &Name, value: u32) -> EngineResult<()> {
         if let Node::Column { path } = self.node(value)?
             && let [of, column] = path.as_slice()

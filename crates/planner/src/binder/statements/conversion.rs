@@ -4,8 +4,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::error;
 
-/// Rejects conversions that INSERT does not support. It converts strings to any type, and numbers
-/// to numbers and timestamps, but not numbers to strings.
+/// Rejects conversions that INSERT does not support. INSERT converts strings to any type, and
+/// numbers to numbers and timestamps, but not numbers to strings.
 pub(crate) fn refuse_conversion(
     from: SqlType,
     to: SqlType,

@@ -62,7 +62,7 @@ impl Binder<'_> {
             Node::DropAllTables => {
                 change.command = "DROP TABLE";
                 // The statement requires the permission on every table, including tables that the
-                // user does not see.
+                // user cannot see.
                 self.note_change("", Permission::DropTable);
                 change.drop = self.sorted_tables();
                 change.drop_views = self.sorted_views().into_iter().map(|view| view.name).collect();

@@ -223,7 +223,7 @@ pub(crate) fn shown_since(
     let midnight = now - now.rem_euclid(MICROS_PER_DAY);
     let mut since = i64::MAX;
     // Subtracting a month is not monotonic: 0:00 on 31 March can yield an earlier time than 12:00
-    // on 28 March. So the policy is also evaluated at the next four midnights.
+    // on 28 March. The policy is therefore also evaluated at the next four midnights.
     let days = (1..=4).map(|days| midnight.saturating_add(days * MICROS_PER_DAY));
     for now_micros in std::iter::once(now).chain(days) {
         let context = BindContext { now_micros, ..context.clone() };
@@ -236,8 +236,8 @@ pub(crate) fn shown_since(
     Ok(Some(since))
 }
 
-/// Whether a policy compares only with times that never move backwards, because it consists of
-/// literals and functions with this property.
+/// Whether a policy compares only with times that never move backwards: it consists of literals and
+/// functions with this property.
 fn is_monotonic(tree: &Tree) -> bool {
     tree.nodes.iter().all(|node| match node {
         Node::Call(call) => GOING_ON.iter().any(|name| call.name.text.eq_ignore_ascii_case(name)),

@@ -31,7 +31,7 @@ impl Binder<'_> {
             plain: _,
             values: _,
             query: _,
-            // Every INSERT is a single commit and may contain any rows in any order.
+            // Every INSERT is a single commit, and its rows may be in any order.
             atomic: _,
             batch: _,
             o3_max_lag: _,
@@ -258,7 +258,7 @@ impl Binder<'_> {
         name: &Name,
     ) -> EngineResult<InsertSource> {
         if rows.columns.len() != targets.len() {
-            // If the query has too few columns and lacks the timestamp, the error refers to the
+            // If the query has too few columns and lacks the timestamp, the error names the
             // timestamp.
             let lacks = targets
                 .get(rows.columns.len()..)

@@ -266,7 +266,7 @@ impl<'t> ValueRows<'t> {
     }
 
     fn null_timestamp(&self, row: usize, position: usize) -> EngineError {
-        // If values are given as columns, the positions of the only row apply.
+        // If values are given as columns, the only row's positions apply.
         let index = row * self.width() + position;
         let start = self.starts.get(index).copied().unwrap_or_default();
         EngineError::new(ErrorCode::InvalidValue, "designated timestamp column cannot be NULL")

@@ -24,7 +24,7 @@ pub(crate) struct Definition<'a> {
     pub(crate) text: &'a str,
     pub(crate) if_not_exists: bool,
     pub(crate) or_replace: bool,
-    /// Whether the statement is ALTER VIEW, which requires that the view exists.
+    /// Whether the statement is ALTER VIEW, which requires the view to exist.
     pub(crate) alter: bool,
     /// OWNED BY: the owner whose permissions apply instead of the user's.
     pub(crate) owner: Option<&'a str>,

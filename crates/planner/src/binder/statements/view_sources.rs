@@ -15,8 +15,8 @@ use crate::binder::clauses::query::Clauses;
 use crate::binder::sources::recorded::table_source;
 
 /// Returns the changes to commit so that views created by an older version are bound to the objects
-/// that their names refer to now. The first call assigns IDs to views, so call the function until
-/// it returns no changes.
+/// that their names currently refer to. The first call assigns IDs to views, so call the function
+/// until it returns no changes.
 pub(crate) fn settle_views(
     snapshot: &Arc<Snapshot>,
     context: &BindContext,

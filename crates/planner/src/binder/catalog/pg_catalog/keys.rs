@@ -1,6 +1,6 @@
 //! Keys and indexes in the catalog: declared keys and indexes, and DEDUP UPSERT KEYS. Rows with
 //! equal deduplication keys replace each other, so these keys are unique. If none of them is
-//! nullable, they are a primary key.
+//! nullable, they form a primary key.
 
 use std::collections::HashMap;
 
@@ -262,8 +262,8 @@ impl<'a> Key<'a> {
         self.rows_of_columns(self.table, &self.constraint.columns)
     }
 
-    /// The rows for the columns that a foreign key references. For other keys, the rows for the
-    /// key's own columns.
+    /// The rows for the columns that a foreign key references, or for any other key, the rows for
+    /// its own columns.
     fn meant(&self) -> Vec<Row> {
         let (table, columns) =
             self.other_columns().unwrap_or((self.table, &self.constraint.columns));

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 /// A catalog table.
 pub(crate) struct Layout {
-    /// The table's OID; the same as in `PostgreSQL` for tables whose OID clients hard-code.
+    /// The table's OID, which is the same as in `PostgreSQL` if clients hard-code it.
     pub(crate) oid: i32,
     pub(crate) name: &'static str,
     columns: &'static str,

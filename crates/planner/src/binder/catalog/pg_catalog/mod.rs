@@ -349,8 +349,8 @@ fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a
     objects.iter().filter(move |object| object.kind == kind)
 }
 
-/// The `pg_class` row for a table or view. `is_bound` tells whether the table has a foreign key or
-/// is referenced by one. `PostgreSQL` implements foreign keys as triggers, and clients look for
+/// The `pg_class` row for a table or view. `is_bound` indicates whether the table has a foreign key
+/// or is referenced by one. `PostgreSQL` implements foreign keys as triggers, and clients look for
 /// keys only in tables that have triggers.
 fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
@@ -487,8 +487,8 @@ static TYPE_FUNCTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     names.into_iter().collect()
 });
 
-/// Converts a `regproc` column that is compared with an `oid` column to the function's OID; `None`
-/// for other operands.
+/// Converts a `regproc` column compared with an `oid` column to the function's OID; `None` for
+/// other operands.
 pub(crate) fn function_number(name: &Typed, beside: &Typed) -> Option<Typed> {
     let (Expr::Column(column), Expr::Column(oid)) = (&name.expr, &beside.expr) else {
         return None;

@@ -97,8 +97,8 @@ pub(crate) fn sequence_name(table: &str, column: &str) -> String {
     format!("{table}_{column}_seq")
 }
 
-/// A column's default as shown to clients. A sequence is shown as `nextval(…)`, by which clients
-/// recognise SERIAL and IDENTITY columns.
+/// A column's default as shown to clients. A sequence is shown as `nextval(…)`, which is how
+/// clients recognise SERIAL and IDENTITY columns.
 pub(crate) fn shown_default(table: &str, column: &ColumnSchema) -> Option<String> {
     let text = &column.default.as_ref()?.text;
     if Numbering::of_default(text).is_none() {

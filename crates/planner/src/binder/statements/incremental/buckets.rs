@@ -1,7 +1,7 @@
-//! Queries that a materialized view can keep current: a bucket's rows depend only on the base's
-//! rows in that bucket. Such a query reads the base once, row by row. Its only aggregation groups
-//! the designated timestamp into buckets, or it returns the base's rows unchanged, as buckets of a
-//! single timestamp.
+//! Queries that a materialized view can keep current: a bucket's rows depend only on the base rows
+//! in that bucket. Such a query reads the base once, row by row. Its only aggregation groups the
+//! designated timestamp into buckets, or it returns the base rows unchanged, as buckets of a single
+//! timestamp.
 //!
 //! With LATEST ON, any row may depend on any other row, so all rows are recomputed: the base is
 //! read backwards until each key has its row.

@@ -96,7 +96,7 @@ fn stored(sql_type: SqlType) -> SqlType {
 }
 
 /// Rejects a query that reads the view's own rows through other materialized views, because each
-/// refresh would then trigger the next one endlessly.
+/// refresh would then trigger another one endlessly.
 fn refuse_cycle(
     view: &IncrementalView,
     sources: &BTreeMap<u32, ViewSource>,

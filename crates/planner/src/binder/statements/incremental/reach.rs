@@ -1,6 +1,6 @@
-//! Queries that a live view can keep current: one row for each row of a single table, with window
-//! functions that read earlier rows. The plan determines how far in time the effects of a change to
-//! the table extend.
+//! Queries that a live view can keep current: one row for each row in a single table, with window
+//! functions that read earlier rows. The plan determines how far in time the effects of a table
+//! change extend.
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, ScalarValue};
