@@ -64,8 +64,7 @@ impl Binder<'_> {
             "views" => self.views_rows()?,
             "materialized_views" => self.materialized_views_rows()?,
             "live_views" => self.live_views_rows()?,
-            // This function is reserved for access control, because it shows more than a user may
-            // see.
+            // Reserved for access control, because it shows more than a user may see.
             "access_schema" if self.visibility().is_none() => self.access_schema_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
