@@ -134,11 +134,11 @@ export type Node =
       or_replace: boolean;
       options: Array<OptionValue>;
       /**
-       * Clauses of a materialized view; `None` for other views.
+       * Materialized view clauses; `None` for other views.
        */
       material: MaterialClauses | null;
       /**
-       * Clauses of a live view; `None` for other views.
+       * Live view clauses; `None` for other views.
        */
       live: LiveClauses | null;
     }
@@ -178,7 +178,7 @@ export type Name = {
    */
   quoted: boolean;
   /**
-   * Span of the identifier in the SQL text, including quotes.
+   * The identifier's span in the SQL text, including quotes.
    */
   span: Span;
 };
@@ -197,7 +197,7 @@ export type TypeName = {
    */
   dimensions: number;
   /**
-   * Span of the type in the SQL text.
+   * The type's span in the SQL text.
    */
   span: Span;
 };
@@ -303,7 +303,7 @@ export type Anchor = {
    */
   period: AnchorPeriod;
   /**
-   * Span of the clause in the SQL text.
+   * The clause's span in the SQL text.
    */
   span: Span;
 };
@@ -329,7 +329,7 @@ export type Frame = {
    */
   exclude_current_row: boolean;
   /**
-   * Span of the frame in the SQL text.
+   * The frame's span in the SQL text.
    */
   span: Span;
 };
@@ -410,8 +410,8 @@ export type SelectNode = {
    */
   sample_by: SampleBy | null;
   /**
-   * GROUP BY expressions. `ROLLUP(…)` and `CUBE(…)` are calls of that name. `GROUPING SETS ((a),
-   * ())` is a call named `GROUPING SETS` whose arguments are calls named `ROW`.
+   * GROUP BY expressions. `ROLLUP(…)` and `CUBE(…)` are calls with those names. `GROUPING SETS
+   * ((a), ())` is a call named `GROUPING SETS` whose arguments are calls named `ROW`.
    */
   group_by: Array<number>;
   /**
@@ -711,11 +711,11 @@ export type ConstraintNode = {
    */
   constraint: ConstraintKind;
   /**
-   * Columns of the constraint; empty for CHECK and for an index on expressions.
+   * The constraint's columns; empty for CHECK and for an index on expressions.
    */
   columns: Array<Name>;
   /**
-   * REFERENCES clause of a foreign key.
+   * A foreign key's REFERENCES clause.
    */
   references: ReferenceNode | null;
   /**
@@ -723,7 +723,7 @@ export type ConstraintNode = {
    */
   if_not_exists: boolean;
   /**
-   * Span of the constraint in the SQL text.
+   * The constraint's span in the SQL text.
    */
   span: Span;
 };
@@ -769,7 +769,7 @@ export type InsertNode = {
    */
   table: Name;
   /**
-   * Alias of the table in ON CONFLICT and RETURNING.
+   * The table's alias in ON CONFLICT and RETURNING.
    */
   alias: Name | null;
   /**
@@ -781,7 +781,7 @@ export type InsertNode = {
    */
   plain: PlainRows | null;
   /**
-   * The remaining rows of VALUES.
+   * The remaining VALUES rows.
    */
   values: ValuesBlock | null;
   /**
@@ -825,7 +825,7 @@ export type Conflict = {
    */
   filter: number | null;
   /**
-   * Span of the clause in the SQL text.
+   * The clause's span in the SQL text.
    */
   span: Span;
 };
@@ -1106,7 +1106,7 @@ export type RefreshPeriod =
 
 export type ExpireRows = {
   /**
-   * The rule by which rows expire.
+   * The rule that determines which rows expire.
    */
   rule: ExpireRule;
   /**
@@ -1221,7 +1221,7 @@ export type Permission = {
    */
   account: Name | null;
   /**
-   * Span of the permission in the SQL text.
+   * The permission's span in the SQL text.
    */
   span: Span;
 };
