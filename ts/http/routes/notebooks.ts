@@ -212,7 +212,7 @@ function personOf({ state }: HttpContext, { directory }: HttpServices): Person {
     key: identityKey(identity),
     name: identity.name,
     groups: directory?.groupKeys(identity) ?? [],
-    // Without a directory, the only local user is the configured one.
+    // Without a directory, the only local user is the configured user.
     isAdmin: directory?.isAdministrator(identity) ?? identity.kind !== 'external',
   };
 }

@@ -66,7 +66,9 @@ interface LoginSetting {
  */
 const accountSalts = new NameSalts();
 
-/** Users who may log in: those in the database or, without it, the configured accounts. */
+/**
+ * Users who may log in: the database's users or, without access control, the configured accounts.
+ */
 export class LoginBook {
   readonly method: LoginMethod;
   private readonly setting: LoginSetting;

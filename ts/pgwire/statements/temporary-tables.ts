@@ -1,8 +1,8 @@
 /**
- * The temporary tables and views of a connection. Other sessions can see them. They are dropped
- * when the connection ends or, with ON COMMIT DROP, when its block ends. Tables are identified by
- * id and views by `view_status_update_time`. An object with the same name that another session has
- * since created is therefore not dropped.
+ * A connection's temporary tables and views. Other sessions can see them. They are dropped when the
+ * connection ends or, with ON COMMIT DROP, when its block ends. Tables are identified by id and
+ * views by `view_status_update_time`. An object with the same name that another session has since
+ * created is therefore not dropped.
  */
 import type { PreparedStatement, Session, TemporaryTable } from '../../session/index.js';
 

@@ -1,8 +1,8 @@
-/** Function calls that are written with special SQL syntax. */
+/** Function calls written with special SQL syntax. */
 import type { Name, Node, NodeId } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Adds a call for syntax that is equivalent to it. */
+/** Adds the call that special syntax stands for. */
 export function addCall(p: Parser, name: Name, start: number, args: readonly NodeId[]): NodeId {
   const defaults = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
   const node: Node = { kind: 'Call', name, arguments: [...args], ...defaults };

@@ -192,7 +192,9 @@ export function derived(p: Parser, query: NodeId, start: number, lateral: boolea
   return p.add({ kind: 'Derived', query, alias, timestamp, lateral }, start, p.lastEnd(), query);
 }
 
-/** Converts `(query) AS t(a, b)` into a CTE with these columns, whose rows are all read. */
+/**
+ * Converts `(query) AS t(a, b)` into a CTE with these columns, and a query that reads all its rows.
+ */
 export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
   const { start, end } = p.spanOf(query);
   const table = p.add({ kind: 'Table', name, alias: null, timestamp: null }, start, end);
