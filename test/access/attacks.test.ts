@@ -77,7 +77,7 @@ test('no principal can own a view with rights that the principal lacks', async (
   );
 });
 
-test('a name in a view never resolves to an object that is created later', async (t) => {
+test('a name in a view never resolves to an object created later', async (t) => {
   const eve = `eve:${PASSWORD}`;
   await run(
     server,
@@ -355,7 +355,7 @@ test('grants follow columns when one statement renames several', async (t) => {
   }
 });
 
-test('a user who has rights through a chain of service accounts is protected', async (t) => {
+test('a user with rights through a chain of service accounts is protected', async (t) => {
   await run(
     server,
     'CREATE SERVICE ACCOUNT last_one',
@@ -503,7 +503,7 @@ test('a grant on a future table name does not expose a table renamed to it', asy
   t.deepEqual(seen, []);
 });
 
-test('COPY exports the same rows as /exec and overwrites no other user’s file', async (t) => {
+test('COPY exports the same rows as /exec and never overwrites another user’s file', async (t) => {
   const wes = `wes:${PASSWORD}`;
   await run(
     server,
@@ -521,7 +521,7 @@ test('COPY exports the same rows as /exec and overwrites no other user’s file'
       `COPY (${query}) TO '${name}' WITH FORMAT CSV`,
     );
     t.is(refusal, undefined, query);
-    await until(() => existsSync(path), `the file ${name}`);
+    await until(() => existsSync(path), `the file ${name} exists`);
     return readFileSync(path, 'utf8');
   };
   const own = await written(wes, 'SELECT table_name FROM tables()', 'own1');
@@ -539,7 +539,7 @@ test('COPY exports the same rows as /exec and overwrites no other user’s file'
   await until(async () => {
     const { dataset } = await exec(server, ADMIN, log);
     return JSON.stringify(dataset ?? []).includes('failed');
-  }, 'the refusal');
+  }, 'the refusal is logged');
   t.is(readFileSync(join(server.root, 'export', 'theirs.csv'), 'utf8'), mine);
 });
 
@@ -600,7 +600,7 @@ test('an external user is never treated as a local user of the same name', async
     await until(async () => {
       id = (await rows(target, ADMIN, queries)).find(([, text]) => text === heavy)?.[0];
       return id !== undefined;
-    }, 'the query');
+    }, 'the query is listed');
     t.false((await send('SELECT query FROM query_activity()')).includes('long_sequence'), name);
     await send(`CANCEL QUERY ${String(id)}`);
     t.true(

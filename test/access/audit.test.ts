@@ -164,13 +164,13 @@ test('a statement that cannot be recorded is refused until recording works again
   const files = [inTheWay, join(server.root, 'audit.jsonl')];
   const read = async (): Promise<string> =>
     (await Promise.all(files.map((path) => readFile(path, 'utf8')))).join('');
-  await until(async () => (await read()).includes('CREATE TABLE x'), 'the recorded statement');
+  await until(async () => (await read()).includes('CREATE TABLE x'), 'the statement is recorded');
   const text = await read();
   t.is(brokenLine(text), null);
   t.false(text.includes(`g${created - 1}`), 'the refused statement is not logged as executed');
 });
 
-test('the expiry of a token is logged once', async (t) => {
+test('token expiry is logged once', async (t) => {
   const store = await AccessStore.open({
     loadRecords: () => Promise.resolve(new Map()),
     commitRecords: () => Promise.resolve(1n),

@@ -319,7 +319,7 @@ async function sessionNames(...statements: readonly string[]): Promise<unknown[]
 
 const items = ITEMS.filter(({ id }) => id.startsWith(SECTION));
 
-test.serial('every form of the grammar has a test', (t) => {
+test.serial('every grammar form has a test', (t) => {
   t.deepEqual(
     Object.keys(FORMS),
     items.map(({ id }) => id),

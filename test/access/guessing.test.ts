@@ -68,7 +68,7 @@ test('concurrent attempts count the same as sequential attempts', async (t) => {
   t.is(statuses.filter((status) => status === 429).length, 3 * MAX_FAILURES);
 });
 
-test('the addresses of one IPv6 network share one failure limit', (t) => {
+test('addresses in one IPv6 network share a failure limit', (t) => {
   const limiter = new FailureLimiter(() => 0);
   for (let round = 0; round < MAX_FAILURES; round += 1) {
     limiter.failed('admin', `2001:db8:1:2::${round.toString(16)}`);
@@ -78,7 +78,7 @@ test('the addresses of one IPv6 network share one failure limit', (t) => {
   t.is(limiter.waitSeconds('admin', '::1'), 0);
 });
 
-test('a flood of junk names evicts no failure counter and locks out no one else', (t) => {
+test('a flood of junk names does not evict failure counters or lock out others', (t) => {
   let now = 0;
   const limiter = new FailureLimiter(() => now);
   const guess = (): void => {

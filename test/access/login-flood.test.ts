@@ -92,7 +92,7 @@ test('logged-in connections are served first, connections with failures last', (
   t.is(full.push(item('a/9/1'))?.name, 'a/1/1/1', 'a full queue drops it too');
 });
 
-test('a full queue drops a request of the address with the most requests', (t) => {
+test('a full queue drops a request from the address with the most requests', (t) => {
   const waiting = queue(4, 'a/1/1', 'a/1/2', 'a/1/3', 'a/2/1');
   t.is(waiting.push(item('a/3/1'))?.name, 'a/1/3');
   t.is(waiting.push(item('b/1/1'))?.name, 'a/1/2');
@@ -220,34 +220,37 @@ test.serial('during 2,000 bad logins, logged-in connections are served first', a
     const before = flood.count(401);
     t.is(await login(who), 200);
     const checked = flood.count(401) - before;
-    t.true(checked <= MAX_BEFORE_NEXT, `${checked} were checked before ${who}`);
+    t.true(checked <= MAX_BEFORE_NEXT, `${checked} logins were checked before ${who}`);
   }
   agent.destroy();
   flood.end();
 });
 
-test.serial('during 2,000 bad logins, a first login is next and DDL is not delayed', async (t) => {
-  const flood = new Flood();
-  await flood.begin(server, 1);
-  await until(() => flood.count(401) > 0, 'the flood is being checked');
-  const before = flood.count(401);
-  const table = exec(server, ADMIN, 'CREATE TABLE beside (i INT)');
-  t.is((await exec(server, 'ann:a', 'SELECT 1')).status, 200);
-  const checked = flood.count(401) - before;
-  // At most one check per connection, plus the checks already in flight.
-  t.true(checked <= SOCKETS + 14, `${checked} were checked before it`);
-  t.is((await table).status, 200);
+test.serial(
+  'during 2,000 bad logins, a first login is served next and DDL is not delayed',
+  async (t) => {
+    const flood = new Flood();
+    await flood.begin(server, 1);
+    await until(() => flood.count(401) > 0, 'the flood is being checked');
+    const before = flood.count(401);
+    const table = exec(server, ADMIN, 'CREATE TABLE beside (i INT)');
+    t.is((await exec(server, 'ann:a', 'SELECT 1')).status, 200);
+    const checked = flood.count(401) - before;
+    // At most one check per connection, plus the checks already in flight.
+    t.true(checked <= SOCKETS + 14, `${checked} logins were checked before it`);
+    t.is((await table).status, 200);
 
-  const { pg: address } = server;
-  const client = pgClient(address, { user: 'bob', password: 'b' });
-  await client.connect();
-  await client.end();
-  const all = SOCKETS * TRIES;
-  await until(() => flood.count(401) + flood.count(503) === all, 'all requests are answered');
-  t.true(flood.count(401) <= 3 * MAX_WAITING, `${flood.count(401)} were checked`);
-  t.regex(flood.text, /HTTP\/1\.1 503 [^]*Retry-After: 1[^]*too many concurrent logins/);
-  flood.end();
-});
+    const { pg: address } = server;
+    const client = pgClient(address, { user: 'bob', password: 'b' });
+    await client.connect();
+    await client.end();
+    const all = SOCKETS * TRIES;
+    await until(() => flood.count(401) + flood.count(503) === all, 'all requests are answered');
+    t.true(flood.count(401) <= 3 * MAX_WAITING, `${flood.count(401)} logins were checked`);
+    t.regex(flood.text, /HTTP\/1\.1 503 [^]*Retry-After: 1[^]*too many concurrent logins/);
+    flood.end();
+  },
+);
 
 test.serial('concurrent requests with the same credentials are checked once', async (t) => {
   const statuses = await Promise.all(

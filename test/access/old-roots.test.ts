@@ -35,7 +35,7 @@ async function makeOld(root: string): Promise<void> {
   await database.close();
 }
 
-test('views of older versions are bound at the first start and keep their owners', async (t) => {
+test('views from older versions are bound at first start and keep their owners', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'old-root-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const first = await startAccessServer(root);

@@ -98,7 +98,7 @@ test('privilege functions accept catalog columns, as clients use them', async (t
   ]);
 });
 
-test('checking the privileges of another user requires USER DETAILS', async (t) => {
+test("checking another user's privileges requires USER DETAILS", async (t) => {
   const about = "SELECT has_table_privilege('bob', 't', 'TRUNCATE')";
   t.is((await exec(server, ANN, about)).error, 'Access denied [USER DETAILS]');
   t.deepEqual(await rows(server, ADMIN, about), [[true]]);
@@ -106,7 +106,7 @@ test('checking the privileges of another user requires USER DETAILS', async (t) 
   t.regex((await exec(server, ADMIN, about.replace('bob', 'nobody'))).error ?? '', /'nobody'/);
 });
 
-test('privilege functions see later grants; error positions match the SQL', async (t) => {
+test('privilege functions reflect later grants; error positions match the SQL', async (t) => {
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT HTTP TO eve');
   const question = "SELECT has_table_privilege('u', 'SELECT')";
   t.deepEqual(await rows(server, 'eve:e', question), [[false]]);

@@ -158,7 +158,7 @@ test('a read-only server runs all kinds of reads and no writes', async (t) => {
         t.true(!unsupported.includes(sql) || error !== '', sql);
       }
     }
-    t.false(existsSync(join(root, '.checkpoint')), 'no checkpoint was made');
+    t.false(existsSync(join(root, '.checkpoint')), 'no checkpoint was created');
     const { dataset } = await exec(reader, ADMIN, 'SELECT * FROM t');
     t.deepEqual(dataset, [['2024-01-01T00:00:00.000000Z', 1]]);
   } finally {

@@ -86,13 +86,16 @@ test.serial('EXCLUDE grants all other columns', async (t) => {
   t.regex(await refused('missing(*)'), /'missing' does not exist/);
 });
 
-test.serial('a lower-level revoke keeps existing objects and excludes later ones', async (t) => {
-  await run(server, 'GRANT SELECT ON ALL TABLES TO ann', 'REVOKE SELECT ON t FROM ann');
-  await run(server, 'CREATE TABLE later (x INT)');
-  t.is(await error(ANN, 'SELECT * FROM u'), '');
-  t.is(await error(ANN, 'SELECT * FROM t'), 'Access denied [SELECT on t]');
-  t.is(await error(ANN, 'SELECT * FROM later'), 'Access denied [SELECT on later]');
-});
+test.serial(
+  'a lower-level revoke keeps grants on existing objects and excludes new ones',
+  async (t) => {
+    await run(server, 'GRANT SELECT ON ALL TABLES TO ann', 'REVOKE SELECT ON t FROM ann');
+    await run(server, 'CREATE TABLE later (x INT)');
+    t.is(await error(ANN, 'SELECT * FROM u'), '');
+    t.is(await error(ANN, 'SELECT * FROM t'), 'Access denied [SELECT on t]');
+    t.is(await error(ANN, 'SELECT * FROM later'), 'Access denied [SELECT on later]');
+  },
+);
 
 test.serial('granting again without the grant option removes the option', async (t) => {
   await run(server, 'GRANT SELECT ON t TO ann WITH GRANT OPTION');

@@ -140,7 +140,7 @@ test.serial(
   },
 );
 
-test.serial('a view reads with the rights of its owner', async (t) => {
+test.serial("a view reads with its owner's rights", async (t) => {
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT HTTP, CREATE VIEW TO eve');
   await run(server, 'GRANT SELECT ON t TO eve');
   t.is(await errorOf('eve:e', 'CREATE VIEW v AS (SELECT a FROM t)'), '');
@@ -251,7 +251,7 @@ test.serial('a user in 200 groups has the rights of the last group', async (t) =
   t.is((await rows(server, ADMIN, 'SHOW GROUPS member')).length, 200);
 });
 
-test.serial('queries of other users can be neither listed nor cancelled', async (t) => {
+test.serial("other users' queries can be neither listed nor cancelled", async (t) => {
   const [[id] = []] = await rows(server, ADMIN, 'SELECT query_id FROM query_activity()');
   t.is(typeof id, 'number');
   const seen = await rows(server, ANN, 'SELECT username FROM query_activity()');

@@ -173,7 +173,7 @@ const CASES: readonly Case[] = VIEWS.flatMap((kind) =>
 
 const REFUSED = /^Access denied \[SELECT on \w+, whose owner lacks a required permission\]/;
 
-test.serial('a view reads with the current rights of its owner', async (t) => {
+test.serial("a view reads with its owner's current rights", async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   for (const one of CASES.filter(({ kind }) => kind === 'view')) {
@@ -227,7 +227,7 @@ for (const kind of VIEWS.slice(1)) {
     );
     const shown = async (): Promise<boolean> =>
       Number((await rows(server, ADMIN, 'SELECT count() FROM follows'))[0]?.[0]) === 1;
-    await until(shown, 'a view of the administrator');
+    await until(shown, 'the administrator sees the view');
     for (const one of mine) {
       t.is(await one.count(server), 1, one.name);
       // The view's rows are stored, so only the permission on the view is needed.

@@ -228,7 +228,7 @@ test.serial('a slow reader pauses the query, and memory does not grow', async (t
   });
 });
 
-test('cancel by id stops a query', async (t) => {
+test('a query can be cancelled by its id', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(
       database,
@@ -236,7 +236,7 @@ test('cancel by id stops a query', async (t) => {
         'where a.x * b.x % 7 = 3',
     );
     const running = statement.execute([], { rows: { format: 'json' } });
-    await until(() => database.activeQueries().length === 1, 'it runs');
+    await until(() => database.activeQueries().length === 1, 'the query is running');
     const [query] = database.activeQueries();
     t.true(database.cancelQuery(query?.queryId ?? 0n));
     // The query would take hours, so any response proves that it was stopped.

@@ -205,7 +205,7 @@ const CHANGES = [
   'ALTER TABLE t RENAME COLUMN e TO d',
 ];
 
-test('symbol parameters return the same as literals, despite concurrent writes', async (t) => {
+test('symbol parameters return the same rows as literals, despite concurrent writes', async (t) => {
   const random = new Random(suiteSeed());
   await withDatabase(async (database) => {
     await fill(database);

@@ -55,7 +55,7 @@ async function failuresWith(point: string): Promise<Record<string, string>> {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, string>;
 }
 
-test('without a fault injected every call succeeds', async (t) => {
+test('every call succeeds if no fault is injected', async (t) => {
   t.deepEqual(await failuresWith('none'), {});
 });
 

@@ -59,7 +59,7 @@ test('a table is copied in Node.js and in Python, and curl receives the events',
   const [plain, filtered] = await Promise.all(
     shell.map((line) => start(t, 'sh', ['-c', `exec ${line}`])),
   );
-  await until(() => filtered?.out().includes('range') === true, 'a feed with a filter');
+  await until(() => filtered?.out().includes('range') === true, 'the filtered feed sends a range');
   await until(() => plain?.out().includes('position') === true, 'a feed');
   // The listening program prints nothing before the first notification, so rows are inserted until
   // it reports one.

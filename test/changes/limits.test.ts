@@ -37,7 +37,7 @@ async function running(server: TestServer): Promise<number> {
   return Number((await rows(server, query))[0]?.[0]);
 }
 
-test('a slow reader blocks no other client, takes no memory and misses no event', async (t) => {
+test('a slow reader does not block other clients, use memory or miss events', async (t) => {
   const server = await start(t, 'memory.limit=700M', 'changes.memory=8M');
   const slow = await open(t, server);
   await slow.find('position');
@@ -76,7 +76,7 @@ test('a disconnected reader frees its feed slot, in every state', async (t) => {
     const reader = await EventReader.open(server, { table: 't' });
     reader.close();
     return reader.status === 200;
-  }, 'a free slot of a waiting reader');
+  }, 'a waiting reader gets a free slot');
   // A reader disconnects while rows are being sent.
   await run(
     server,
@@ -85,7 +85,10 @@ test('a disconnected reader frees its feed slot, in every state', async (t) => {
   );
   await second.find('rows');
   second.close();
-  await until(async () => (await running(server)) === 0, 'no query of a disconnected reader runs');
+  await until(
+    async () => (await running(server)) === 0,
+    'queries of disconnected readers have ended',
+  );
 });
 
 test('two hundred feeds receive every row, and cost nothing when idle', async (t) => {
@@ -117,7 +120,7 @@ test('an idle feed sends keep-alive comments and can be cancelled like a query',
   const reader = await open(t, server);
   await reader.find('position');
   const waiting = reader.find('error');
-  await until(() => reader.comments >= 3, 'keep-alive comments of an idle feed');
+  await until(() => reader.comments >= 3, 'an idle feed sends keep-alive comments');
   await until(async () => {
     const [[id] = []] = await rows(
       server,
@@ -144,7 +147,7 @@ test('a server shutdown ends feeds with an error event', async (t) => {
   t.true(Date.now() - began < 10_000);
 });
 
-test('changes of a table are no longer retained once no client follows it', async (t) => {
+test('changes to a table are no longer retained once no client follows it', async (t) => {
   const server = await start(t, 'changes.retention=1s');
   const reader = await open(t, server);
   const { id } = await reader.find('position');

@@ -56,7 +56,7 @@ test('a channel named after a table reports each commit and its changes', async 
   await run(server, "INSERT INTO trades VALUES ('2024-01-02', 1), ('2024-01-01', 2)");
   await until(() => one.heard.length === 1, 'a commit');
   await run(server, 'UPDATE trades SET x = 3 WHERE x = 1');
-  await until(() => one.heard.length === 2, 'an update');
+  await until(() => one.heard.length === 2, 'the update is reported');
   const [added, changed] = reported(one);
   t.like(added, {
     table: 'Trades',
@@ -74,15 +74,18 @@ test('a channel named after a table reports each commit and its changes', async 
   await one.client.query('SELECT 1');
   t.is(one.heard.length, 2);
   await one.client.query('COMMIT');
-  await until(() => one.heard.length === 3, 'a commit during a block');
+  await until(() => one.heard.length === 3, 'the commit during the block is reported');
   // A session is also notified of its own commits.
   await one.client.query("INSERT INTO trades VALUES ('2024-01-04', 5)");
-  await until(() => one.heard.length === 4, 'a commit of its own');
+  await until(() => one.heard.length === 4, "the session's own commit is reported");
   await one.client.query('UNLISTEN trades');
   await run(server, "INSERT INTO trades VALUES ('2024-01-05', 6)");
   await one.client.query('LISTEN trades');
   await run(server, 'DROP TABLE trades');
-  await until(() => reported(one).some(({ error }) => error !== undefined), 'the end of the feed');
+  await until(
+    () => reported(one).some(({ error }) => error !== undefined),
+    'the end of the feed is reported',
+  );
   t.is(one.heard.length, 5, 'no notification between UNLISTEN and LISTEN');
 });
 
@@ -92,7 +95,7 @@ test('sessions can exchange messages with NOTIFY', async (t) => {
   const [one, two] = [await connect(t, server), await connect(t, server)];
   await one.client.query('LISTEN jobs; LISTEN "Odd one"');
   await two.client.query("NOTIFY jobs, 'it''s'; NOTIFY \"Odd one\"; NOTIFY other, 'x'");
-  await until(() => one.heard.length === 2, 'two notifications');
+  await until(() => one.heard.length === 2, 'both notifications arrive');
   const pid = (two.client as unknown as { processID: number }).processID;
   t.deepEqual(
     one.heard.map(({ channel, payload, processId }) => [channel, payload, processId]),
@@ -107,7 +110,7 @@ test('sessions can exchange messages with NOTIFY', async (t) => {
     t.is(one.heard.length, 2);
     await two.client.query(end);
   }
-  await until(() => one.heard.length === 3, 'the notification of a commit');
+  await until(() => one.heard.length === 3, 'the commit is reported');
   t.is(one.heard[2]?.payload, 'COMMIT');
   await one.client.query('DISCARD ALL');
   await two.client.query("NOTIFY jobs, 'unheard'");
@@ -125,7 +128,7 @@ test('a listening connection does not time out, and can be closed normally', asy
   await one.client.query('LISTEN trades');
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   await run(server, "INSERT INTO trades VALUES ('2024-01-02', 1)");
-  await until(() => one.heard.length === 1, 'a commit after an idle period');
+  await until(() => one.heard.length === 1, 'the commit after the idle period is reported');
   const ended = new Promise((resolve) => one.client.once('end', resolve));
   await one.client.query('UNLISTEN *');
   await ended;
@@ -156,7 +159,7 @@ test('notifications about a table require SELECT on it', async (t) => {
   await until(() => ann.heard.length === 2, 'a commit');
   await administer(server, 'REVOKE SELECT ON trades FROM ann');
   await administer(server, "INSERT INTO trades VALUES ('2024-01-04', 1)");
-  await until(() => ann.heard.length === 3, 'the end of the feed');
+  await until(() => ann.heard.length === 3, 'the end of the feed is reported');
   t.regex(reported({ ...ann, heard: ann.heard.slice(2) })[0]?.error ?? '', /Access denied/);
 });
 

@@ -198,7 +198,7 @@ test('an invalid configuration exits with 78 and one line', async (t) => {
   t.is(missing.code, 78);
 });
 
-test('server.conf of the root directory is read', async (t) => {
+test('server.conf in the root directory is read', async (t) => {
   const root = emptyFolder();
   mkdirSync(join(root, 'conf'));
   writeFileSync(join(root, 'conf', 'server.conf'), 'http.user=joe\nhttp.password=secret\n');

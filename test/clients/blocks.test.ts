@@ -67,7 +67,7 @@ test('a block sees its rows in time order; other sessions see them after COMMIT'
   t.is(await ours('SELECT count(), sum(v) FROM own'), '12,108');
 });
 
-test('DEDUP keys apply within a block in the same way as after its commit', async (t) => {
+test('DEDUP keys apply within a block the same way as after its commit', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -177,7 +177,7 @@ test('COMMIT fails with 40001 when the table changed during the block', async (t
   t.is(await theirs('SELECT count() FROM moved'), '0');
 });
 
-test('many small inserts of a block are visible and committed in order', async (t) => {
+test('many small inserts in a block are visible and committed in order', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;

@@ -54,7 +54,7 @@ test.serial('JavaScript clients connect: node-postgres, postgres.js', async (t) 
   }
 });
 
-test.serial('psql', async (t) => {
+test.serial('psql connects', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

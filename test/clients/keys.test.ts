@@ -177,7 +177,7 @@ test('DEDUP UPSERT KEYS are listed as a key', async (t) => {
   await query('DROP TABLE kd; DROP TABLE ke');
 });
 
-test('object IDs, names and arrays have the types of PostgreSQL', async (t) => {
+test('object IDs, names and arrays have the same types as in PostgreSQL', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;

@@ -50,7 +50,7 @@ test.serial('the table queried by the recorded statements is created', async (t)
 });
 
 for (const tool of recordedTools()) {
-  test.serial(`${tool}: its statements return the same results as PostgreSQL`, async (t) => {
+  test.serial(`${tool}: statements return the same results as PostgreSQL`, async (t) => {
     const port = await portFor(t);
     if (port === null) {
       return;
@@ -70,7 +70,7 @@ for (const tool of recordedTools()) {
   });
 }
 
-test.serial('psql: its commands print the headings of PostgreSQL', async (t) => {
+test.serial('psql: commands print the same headings as with PostgreSQL', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

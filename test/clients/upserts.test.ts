@@ -117,7 +117,10 @@ test('a temporary table is dropped with its connection, or at the end of its blo
   await one.query('COMMIT');
   t.regex(await one.query('SELECT count(*) FROM brief'), /^42P01 /);
   await one.client.end();
-  await until(async () => (await other.query('SELECT n FROM own')).startsWith('42P01'), 'dropped');
+  await until(
+    async () => (await other.query('SELECT n FROM own')).startsWith('42P01'),
+    'the table is dropped',
+  );
   t.is(await other.query('SELECT count(*) FROM kept'), '0');
 });
 
@@ -135,7 +138,7 @@ test('a permanent table renamed to the name of a dropped temporary table is kept
   await one.client.end();
   await until(
     async () => (await other.query('SELECT n FROM moved')).startsWith('42P01'),
-    'dropped',
+    'the table is dropped',
   );
   t.is(await other.query('SELECT count(*) FROM passing'), '3');
 });

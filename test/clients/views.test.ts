@@ -56,7 +56,10 @@ test.serial('the catalog, SQLAlchemy and Alembic list all kinds of views', async
   for (const statement of STATEMENTS) {
     await rows(statement);
   }
-  await until(async () => (await rows('SELECT max(total) FROM vw_live'))[0] === '6', 'filled');
+  await until(
+    async () => (await rows('SELECT max(total) FROM vw_live'))[0] === '6',
+    'the view is filled',
+  );
   for (const [text, expected] of CATALOG) {
     t.deepEqual(await rows(text), expected as string[], text);
   }

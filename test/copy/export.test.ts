@@ -73,7 +73,7 @@ test('a partitioned query export runs the query once and leaves no table', async
   t.deepEqual(await rows(server, "SELECT * FROM tables() WHERE table_name LIKE 'copy.%'"), []);
 });
 
-test('CSV exports have header and delimiter; an empty result is only a header', async (t) => {
+test('CSV exports have a header and delimiter; an empty result has only a header', async (t) => {
   await write(server, "COPY (SELECT s, x FROM t LIMIT 2) TO 'a/b.csv' WITH FORMAT CSV");
   const read = (name: string): Promise<string> =>
     readFile(join(server.root, 'export', name), 'utf8');

@@ -28,7 +28,7 @@ test.after.always(async () => {
 const paths = async (source: string): Promise<unknown[]> =>
   (await rows(server, `SELECT path FROM ${source}`)).flat();
 
-test.serial('files in the import directory are listed, symbolic links are not', async (t) => {
+test.serial('files in the import directory are listed, but symbolic links are not', async (t) => {
   const all = ['a.csv', 'b.json', 'deep/c.csv', 'deep/er/d.csv'];
   t.deepEqual(await paths('import_files()'), all);
   for (const everything of ["files('.')", "files('')", "files('./')", "glob('**')"]) {
@@ -45,7 +45,7 @@ test.serial('files in the import directory are listed, symbolic links are not', 
   t.deepEqual(await rows(server, recent), [[4]]);
 });
 
-test.serial('a repeated statement lists files that were added meanwhile', async (t) => {
+test.serial('a repeated statement lists files added in the meantime', async (t) => {
   t.deepEqual(await paths("glob('new/*')"), []);
   await mkdir(join(server.root, 'import', 'new'));
   await put(server, 'new/one.csv', 'x\n1\n');

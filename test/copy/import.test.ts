@@ -184,7 +184,7 @@ test('a Parquet file creates a table, or is appended by column names', async (t)
   t.regex(end.message ?? '', /file 'whole.bin': column 's' does not exist \[table=narrow\]/);
 });
 
-test('Parquet values are cast to IPv4 and VARCHAR as CSV cells are', async (t) => {
+test('Parquet values are cast to IPv4 and VARCHAR the same way as CSV cells', async (t) => {
   const values: Readonly<Record<string, string>> = {
     BYTE: '7',
     SHORT: '700',
@@ -230,7 +230,7 @@ test('Parquet values are cast to IPv4 and VARCHAR as CSV cells are', async (t) =
   }
 });
 
-test('missing files, non-files and links to outside the directory are refused', async (t) => {
+test('missing files, non-files and links out of the directory are refused', async (t) => {
   const folder = join(server.root, 'import');
   await mkdir(join(folder, 'folder'), { recursive: true });
   await writeFile(join(server.root, 'secret.csv'), HEAD + GOOD);

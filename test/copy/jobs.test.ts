@@ -110,7 +110,7 @@ test('cancelling waits until the job has ended; a queued job never starts', asyn
   t.is(all.ownerOf('00'), null);
 });
 
-test('the limit of queued jobs is enforced, and shutdown refuses new jobs', async (t) => {
+test('the limit on queued jobs is enforced, and shutdown refuses new jobs', async (t) => {
   const all = jobs(1);
   const works = ['a', 'b', 'c', 'd'].map((target) => new BlockedWork(target));
   for (const work of works.slice(0, 3)) {

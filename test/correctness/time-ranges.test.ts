@@ -83,7 +83,7 @@ async function pairs(sql: string): Promise<unknown> {
 
 for (const left of TYPES) {
   for (const right of TYPES) {
-    test(`${left} and ${right} are compared exactly as integers`, async (t) => {
+    test(`${left} and ${right} are compared exactly, as integers`, async (t) => {
       for (const operator of Object.keys(OPERATORS)) {
         const expected = model(left, right, operator);
         const from = `SELECT a.id, b.id FROM ${left}_t a`;
@@ -141,7 +141,7 @@ test('strings beyond the nanosecond range are compared in every column', async (
   }
 });
 
-test('a time out of range of the target type is an error and never null', async (t) => {
+test('a time outside the range of the target type is an error, never null', async (t) => {
   await exec(server, 'CREATE TABLE stored (t TIMESTAMP_NS, m TIMESTAMP, d DATE)');
   await exec(server, "INSERT INTO stored VALUES ('2020-01-01', '2500-01-01', '2500-01-01')");
   const outOfRange =

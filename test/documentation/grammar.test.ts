@@ -156,7 +156,7 @@ const NOT_KEYWORDS = new Map([
   ['RTRIM', 'has the syntax of TRIM'],
 ]);
 
-test('every keyword of the parser is in a grammar block', (t) => {
+test('every parser keyword is in a grammar block', (t) => {
   const known = new Set([...grammar.values()].flatMap(({ body }) => keywordsOf(body)));
   const folders = ['statements', 'queries', 'expressions', 'lexer'].map((name) => `ts/sql/${name}`);
   const files = folders.flatMap((folder) =>
@@ -188,7 +188,7 @@ function alternatives(form: Form): string[] {
   return form.form === 'choice' ? form.members.map((one) => keywordsOf(one).join(' ')) : [];
 }
 
-test('the server reads sentences of interval strings', async (t) => {
+test('the server accepts random interval strings from the grammar', async (t) => {
   t.timeout(120_000);
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   t.teardown(() => server.stop());
@@ -204,7 +204,7 @@ test('the server reads sentences of interval strings', async (t) => {
   }
 });
 
-test('a grammar block is read', (t) => {
+test('a grammar block is parsed', (t) => {
   const block = '```ebnf\na = B "(" [ c { "," c } ] ")" | ? x ? ;\nc = D ;\n```\n';
   const [a, c] = rulesOf('x.md', block);
   t.is(a?.body.form, 'choice');

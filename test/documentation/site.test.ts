@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 
 import { launchBrowser, leavePicture } from '../browser/console-page.js';
-import { browserTest } from '../browser/person.js';
+import { browserTest } from '../browser/user.js';
 import { picture } from '../browser/suite.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -38,7 +38,7 @@ function pages(): ReadonlyMap<string, string> {
   );
 }
 
-test('every link of the site leads to a page, and every anchor to a heading', (t) => {
+test('every link on the site leads to a page, and every anchor to a heading', (t) => {
   const all = pages();
   const broken: string[] = [];
   let anchors = 0;
@@ -62,7 +62,7 @@ test('every link of the site leads to a page, and every anchor to a heading', (t
   t.true(anchors > 500, `${anchors} anchors`);
 });
 
-browserTest('the site is searched and shown in the dark without any other host', async (t) => {
+browserTest('search and dark mode work without contacting any other host', async (t) => {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://site');
     const file = extname(pathname) === '' ? join(pathname, 'index.html') : pathname;

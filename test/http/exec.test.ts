@@ -109,7 +109,7 @@ test('the error for an unknown column in cols has no position', async (t) => {
   ]);
 });
 
-test('the last of several equal parameters is used, and + is a space', async (t) => {
+test('the last of several parameters with the same name is used, and + is a space', async (t) => {
   const [, body] = await get('query=rows+1&query=rows+2&nm=true');
   t.is(body, '{"dataset":[[1],[2]],"count":2}');
 });
@@ -127,7 +127,7 @@ test('each kind of statement returns its result keyword', async (t) => {
   t.deepEqual(await get('query=create'), [200, '{"ddl":"OK"}']);
 });
 
-test('errors carry the SQL text and the position', async (t) => {
+test('errors include the SQL and the position', async (t) => {
   t.deepEqual(await get('query=rows+!'), [
     400,
     '{"query":"rows !","error":"unexpected token [!]","position":5}',
@@ -244,7 +244,7 @@ test.serial('a disconnected client cancels its statement', async (t) => {
   const socket = connect(harness.port, '127.0.0.1');
   socket.write('GET /exec?query=wait HTTP/1.1\r\nHost: localhost\r\n\r\n');
   const { journal } = harness.database;
-  await until(() => journal.executed.at(-1) === 'wait', 'it runs');
+  await until(() => journal.executed.at(-1) === 'wait', 'the query is running');
   socket.destroy();
   await until(() => journal.cancelled === before + 1, 'it is cancelled');
   t.is(journal.cancelled, before + 1);

@@ -25,7 +25,7 @@ test('formula-like strings are escaped wherever the file is split', (t) => {
     for (let at = 0; at < bytes.length; at += chunk) {
       output.push(guard.guard(bytes.subarray(at, at + chunk)));
     }
-    t.is(Buffer.concat(output).toString(), expected, `pieces of ${chunk}`);
+    t.is(Buffer.concat(output).toString(), expected, `chunks of ${chunk}`);
   }
 });
 

@@ -254,7 +254,7 @@ test('preferences cannot be changed when changes are disabled', async (t) => {
   }
 });
 
-test('a line protocol error is reported in the format of the line protocol', async (t) => {
+test('line protocol errors are reported in the line protocol format', async (t) => {
   for (const path of ['/write', '/api/v2/write']) {
     const response = await fetch(harness.url + path, { method: 'POST', body: 'm,a=b c=1i' });
     t.is(response.status, 500);

@@ -75,7 +75,7 @@ for (const [name, disconnect] of Object.entries(DISCONNECTS)) {
   });
 }
 
-test.serial('long queries do not block other clients', async (t) => {
+test.serial('long-running queries do not block other clients', async (t) => {
   const others = await Promise.all(Array.from({ length: 8 }, () => client(t, server)));
   for (const one of others) {
     await handOff(one, server, () => get('SELECT 1'));
@@ -143,31 +143,28 @@ test.serial('an incomplete request times out', async (t) => {
   t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 408/);
 });
 
-test.serial(
-  'a stopping server completes running requests, and closes idle connections',
-  async (t) => {
-    const own = await startTestServer({ set: ['metrics.enabled=true'] });
-    await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(4000))');
-    const idle = await client(t, own);
-    await handOff(idle, own, () => get('SELECT 1'));
-    const one = await client(t, own);
-    let x = 0;
-    const quick = (maximum: number): Buffer =>
-      get(
-        'SELECT sum(a.x * b.x * c.x) FROM big a CROSS JOIN big b CROSS JOIN long_sequence(20) c ' +
-          `WHERE a.x <= ${maximum}`,
-      );
-    await handOff(one, own, () => quick((x = (x + 1) % 3)));
-    await handOff(idle, own, () => get('SELECT 1'));
-    one.send(quick(4_000));
-    const stopped = own.stop();
-    t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 (?:200|503|4\d\d) /);
-    t.is(await idle.answer(), null);
-    t.is(await stopped, 0);
-  },
-);
+test.serial('server shutdown completes running requests and closes idle connections', async (t) => {
+  const own = await startTestServer({ set: ['metrics.enabled=true'] });
+  await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(4000))');
+  const idle = await client(t, own);
+  await handOff(idle, own, () => get('SELECT 1'));
+  const one = await client(t, own);
+  let x = 0;
+  const quick = (maximum: number): Buffer =>
+    get(
+      'SELECT sum(a.x * b.x * c.x) FROM big a CROSS JOIN big b CROSS JOIN long_sequence(20) c ' +
+        `WHERE a.x <= ${maximum}`,
+    );
+  await handOff(one, own, () => quick((x = (x + 1) % 3)));
+  await handOff(idle, own, () => get('SELECT 1'));
+  one.send(quick(4_000));
+  const stopped = own.stop();
+  t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 (?:200|503|4\d\d) /);
+  t.is(await idle.answer(), null);
+  t.is(await stopped, 0);
+});
 
-test.serial('a stopping server cancels a long query', async (t) => {
+test.serial('server shutdown cancels a long-running query', async (t) => {
   const own = await startTestServer({ set: ['metrics.enabled=true'] });
   await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(1000000))');
   const one = await busy(t, own);

@@ -137,7 +137,7 @@ for (const { texts, options, staysHandedOff } of CASES) {
     if (staysHandedOff) {
       t.is(answered, 0);
     } else {
-      t.true(answered > texts.length * 3, `the engine answered ${answered}`);
+      t.true(answered > texts.length * 3, `the engine answered ${answered} statements`);
     }
     t.is(await handedOff(plain), 0);
   });
@@ -276,7 +276,7 @@ test.serial('interleaved requests get the same responses as without handoffs', a
       clients = await open();
     }
   }
-  t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many');
+  t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many statements');
 });
 
 test.serial('a connection is handed off and back thousands of times', async (t) => {
@@ -305,7 +305,7 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
     await one.exchange(query(2));
   }
   const answered = (await handedOff(handingOff)) - before;
-  t.true(answered > rounds * 10, `the engine answered ${answered}`);
+  t.true(answered > rounds * 10, `the engine answered ${answered} statements`);
 });
 
 test.serial('new rows and columns of a changed table are returned', async (t) => {
@@ -380,7 +380,7 @@ test.serial('a handed-off query obeys its timeout and does not run twice', async
   const before = await handedOff(handingOff);
   const began = Date.now();
   t.regex((await one.exchange(cross(1_000_000, 1_000_000, headers))) ?? '', /"error":"timeout/);
-  t.true(Date.now() - began < 2_900, 'once');
+  t.true(Date.now() - began < 2_900, 'the query runs only once');
   t.is(await handedOff(handingOff), before + 1);
 });
 

@@ -43,7 +43,7 @@ for (const [target, more] of [
   ['/exec?query=missing', ''],
   ['/exp?query=missing', ''],
 ] as const) {
-  test(`HEAD ${target} ${more.trim()} has the headers of GET`, async (t) => {
+  test(`HEAD ${target} ${more.trim()} returns the same headers as GET`, async (t) => {
     const [got, body] = await send('GET', target, more);
     const [head, nothing] = await send('HEAD', target, more);
     // Counters may gain a digit between the two requests.

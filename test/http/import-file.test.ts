@@ -76,7 +76,7 @@ test.serial('aborted uploads leave no files', async (t) => {
   await sleep(500);
   await until(
     async () => (await stored()).length === 1,
-    'the files of aborted uploads are deleted',
+    'files left by aborted uploads are deleted',
   );
   t.deepEqual(await stored(), [file.slice('upload/'.length)]);
 });
@@ -91,7 +91,7 @@ test.serial('abandoned uploads are deleted after a day', async (t) => {
   t.true(names.includes(fresh));
 });
 
-test.serial('a read-only server accepts no upload', async (t) => {
+test.serial('a read-only server refuses uploads', async (t) => {
   const readOnly = await startHarness({ importRoot, set: ['http.security.readonly=true'] });
   const response = await fetch(`${readOnly.url}/api/v1/import/file`, { method: 'POST', body: 'x' });
   t.is(response.status, 403);

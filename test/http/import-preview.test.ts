@@ -45,7 +45,7 @@ test('the header length in bytes is returned for any content', async (t) => {
   t.is(none['headerBytes'], 0);
 });
 
-test('a header that is not a valid column name is returned beside the name', async (t) => {
+test('a header that is not a valid column name is returned alongside the name', async (t) => {
   const [, found] = await preview('city,"Time ""of"" day",sensor-id\nOslo,10:30,1\nRome,11:00,2\n');
   const columns = found['columns'] as readonly { name: string; header?: string }[];
   t.deepEqual(
@@ -71,7 +71,7 @@ test('a type that fits almost all values is suggested, with the first exception'
   });
 });
 
-test('unstructured text is refused with the messages of the import', async (t) => {
+test('unstructured text is refused with the same messages as an import', async (t) => {
   t.deepEqual(await preview('alone'), [400, { error: 'not enough lines [table=weather]' }]);
   t.deepEqual(await preview('a,a\n1,2\n3,4\n', '&header=true'), [
     400,

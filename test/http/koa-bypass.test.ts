@@ -176,7 +176,7 @@ for (const [name, request, port] of [
   }
 }
 
-test('wrong passwords count on the fast and on the regular path', async (t) => {
+test('wrong passwords count on both the fast and the regular path', async (t) => {
   const wrong = 'Authorization: Basic amltOndyb25n';
   for (let round = 0; round < 5; round += 1) {
     for (const path of ['/exec', '//exec']) {

@@ -129,9 +129,9 @@ async function collect(socket: Socket, isEnough: (text: string) => boolean): Pro
 test.serial('a closed socket cancels its SELECT', async (t) => {
   const socket = await connect();
   socket.write(request('/exec', `select count() as gone ${ENDLESS}`));
-  await until(() => isRunning('as gone'), 'it runs');
+  await until(() => isRunning('as gone'), 'the query is running');
   socket.destroy();
-  await until(async () => !(await isRunning('as gone')), 'it is stopped');
+  await until(async () => !(await isRunning('as gone')), 'the query is cancelled');
   t.pass();
 });
 
@@ -139,9 +139,9 @@ test.serial('a closed socket cancels its INSERT … SELECT, which leaves no rows
   await exec('create table filled (x long)');
   const socket = await connect();
   socket.write(request('/exec', `insert into filled select a.x ${ENDLESS}`));
-  await until(() => isRunning('into filled'), 'it runs');
+  await until(() => isRunning('into filled'), 'the query is running');
   socket.destroy();
-  await until(async () => !(await isRunning('into filled')), 'it is stopped');
+  await until(async () => !(await isRunning('into filled')), 'the query is cancelled');
   t.deepEqual(await exec('select count() from filled'), [[0]]);
   await exec('insert into filled values (1)');
   t.deepEqual(await exec('select x from filled'), [[1]]);
@@ -151,14 +151,17 @@ test.serial('snapshots() shows the snapshot that a running query holds', async (
   await exec('create table read (x long)');
   const socket = await connect();
   socket.write(request('/exec', `select count() as reads ${ENDLESS}`));
-  await until(() => isRunning('as reads'), 'it runs');
+  await until(() => isRunning('as reads'), 'the query is running');
   await exec('insert into read values (1)');
   const pinned = await exec('select epoch, readers from snapshots()');
   t.true(pinned.length >= 2, JSON.stringify(pinned));
   t.true(Number(pinned[0]?.[0]) < Number(pinned.at(-1)?.[0]));
   socket.destroy();
-  await until(async () => !(await isRunning('as reads')), 'it is stopped');
-  await until(async () => (await exec('select epoch from snapshots()')).length === 1, 'gone');
+  await until(async () => !(await isRunning('as reads')), 'the query is cancelled');
+  await until(
+    async () => (await exec('select epoch from snapshots()')).length === 1,
+    'only the newest snapshot remains',
+  );
 });
 
 test.serial('Statement-Timeout limits a statement; an invalid value is ignored', async (t) => {
@@ -189,13 +192,13 @@ for (const path of ['/exec', '/exp']) {
     socket.pause();
     const mark = `slow${path.slice(1)}`;
     socket.write(request(path, `select x as ${mark}, x * 2 as y from long_sequence(50000000)`));
-    await until(() => isRunning(mark), 'it runs');
+    await until(() => isRunning(mark), 'the query is running');
     await sleep(2_000);
-    t.true(await isRunning(mark), 'it waits');
+    t.true(await isRunning(mark), 'the query is still running');
     const grown = residentBytes() - before;
     t.true(grown < 200 * MEGABYTE, `${Math.round(grown / MEGABYTE)} MB more`);
     socket.destroy();
-    await until(async () => !(await isRunning(mark)), 'it is stopped');
+    await until(async () => !(await isRunning(mark)), 'the query is cancelled');
   });
 }
 

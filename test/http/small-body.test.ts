@@ -29,7 +29,7 @@ function part(name: string, value: string, traits = ''): string {
   return `--b\r\nContent-Disposition: form-data; name="${name}"${traits}\r\n\r\n${value}\r\n`;
 }
 
-test('the last of several equal fields is used, and a form overrides the URL', async (t) => {
+test('the last of several fields of the same name is used; a form overrides the URL', async (t) => {
   const form = await post(FORM, 'query=rows+1&query=rows+2&nm=false&nm=true');
   t.true(form.endsWith('{"dataset":[[1],[2]],"count":2}'), form);
   const parts = part('query', 'rows 1') + part('query', 'rows 2');
@@ -58,7 +58,7 @@ test('a file in a form is skipped and not stored', async (t) => {
   t.deepEqual(files(), before);
 });
 
-test('a form that declares too large a size is refused before its body', async (t) => {
+test('a form that declares too large a size is refused before its body is read', async (t) => {
   for (const type of [FORM, MULTIPART]) {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(harness.port, '127.0.0.1');
@@ -73,7 +73,7 @@ test('a form that declares too large a size is refused before its body', async (
   }
 });
 
-test('each route refuses too large a body in its own error format', async (t) => {
+test('each route refuses an oversized body in its own error format', async (t) => {
   const routes = createRoutes(fakeServices({}, fakeDatabase())).filter(({ body }) => body);
   t.true(routes.length > 5);
   for (const { path, methods, body, errors } of routes) {
@@ -105,7 +105,7 @@ test('a form without a declared size is refused once it is too large', async (t)
   }
 });
 
-test('form errors have the messages of this server', async (t) => {
+test("form errors use this server's own messages", async (t) => {
   const cases: readonly (readonly [type: string, body: string, answer: RegExp])[] = [
     ['', 'rows 1', /^HTTP\/1\.1 415 [^]*expected application\/x-www-form-urlencoded or /],
     ['', '', /^HTTP\/1\.1 200 [^]*"empty query"/],

@@ -84,20 +84,27 @@ test.serial('/imp: the response is text by default and JSON with fmt=json', asyn
   );
 });
 
-test.serial('/imp: name, overwrite, timestamp, partitionBy, table settings are used', async (t) => {
-  const url = 'http://localhost:9000/imp?fmt=json&name=trips&overwrite=true';
-  const settings = 'timestamp=when&partitionBy=MONTH&o3MaxLag=10000000&maxUncommittedRows=1000';
-  const imports = `curl -F data=@trips.csv '${url}&${settings}'`;
-  for (const round of [1, 2]) {
-    const answer = await json(imports);
-    t.deepEqual([answer['timestamp'], answer['partitionBy']], ['when', 'MONTH'], `round ${round}`);
-    t.deepEqual(await dataset('select count() from trips'), [[3]]);
-  }
-  t.deepEqual(
-    await dataset("select maxUncommittedRows, o3MaxLag from tables() where table_name = 'trips'"),
-    [[1000, 10_000_000]],
-  );
-});
+test.serial(
+  '/imp: name, overwrite, timestamp, partitionBy and table settings are used',
+  async (t) => {
+    const url = 'http://localhost:9000/imp?fmt=json&name=trips&overwrite=true';
+    const settings = 'timestamp=when&partitionBy=MONTH&o3MaxLag=10000000&maxUncommittedRows=1000';
+    const imports = `curl -F data=@trips.csv '${url}&${settings}'`;
+    for (const round of [1, 2]) {
+      const answer = await json(imports);
+      t.deepEqual(
+        [answer['timestamp'], answer['partitionBy']],
+        ['when', 'MONTH'],
+        `round ${round}`,
+      );
+      t.deepEqual(await dataset('select count() from trips'), [[3]]);
+    }
+    t.deepEqual(
+      await dataset("select maxUncommittedRows, o3MaxLag from tables() where table_name = 'trips'"),
+      [[1000, 10_000_000]],
+    );
+  },
+);
 
 test.serial('/imp: schema, delimiter, forceHeader and create are used', async (t) => {
   const pattern = '[{"name":"at","type":"TIMESTAMP","pattern":"yyyy-MM-dd - HH:mm:ss"}]';

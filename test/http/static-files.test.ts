@@ -86,7 +86,7 @@ test('files are compressed if requested', async (t) => {
   t.is(refused.headers.get('content-encoding'), null);
 });
 
-test('no request can leave the folder', async (t) => {
+test('no request can escape the folder', async (t) => {
   for (const path of ['/../secret.tx', '/assets/../index.html', '/%2e%2e/x', '/assets/']) {
     const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
     t.true((await sendRaw(harness.port, request)).startsWith('HTTP/1.1 404 '), path);

@@ -192,7 +192,7 @@ test('connections over the limit are refused with a response', async (t) => {
   await server.close();
 });
 
-test('a stopping server notifies each connection, and waits for running work', async (t) => {
+test('server shutdown notifies each connection and waits for running work', async (t) => {
   const { port, server, heard } = await startEcho();
   const client = await WebSocketClient.open(port, '/echo');
   client.send(Buffer.from('before'));

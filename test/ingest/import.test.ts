@@ -131,7 +131,7 @@ test('delimiters inside quotes are ignored', async (t) => {
   t.is(database.tables.get('t')?.rows.length, 3);
 });
 
-test('lags accept units, row counts must be integers', async (t) => {
+test('lags accept units; row counts must be integers', async (t) => {
   for (const [given, micros] of [
     ['5000', 5000],
     ['10s', 10_000_000],
@@ -154,7 +154,7 @@ test('partitions need a timestamp', async (t) => {
   });
 });
 
-test('errors of the schema part are reported', async (t) => {
+test('errors in the schema part are reported', async (t) => {
   const data = { name: 'data', filename: 'x', content: 'a,b\n1,2\n3,4\n' };
   for (const [schema, status] of [
     ['{}', 'Unexpected object'],
@@ -172,7 +172,7 @@ test('errors of the schema part are reported', async (t) => {
   }
 });
 
-test('columns missing in the table are skipped', async (t) => {
+test('columns missing from the table are skipped', async (t) => {
   const database = new FakeDatabase();
   await importText(database, 'a,b,c\n1,2,3\n4,5,6\n');
   const answer = await importText(database, 'c,zz\n7,8\n9,10\n');
@@ -263,7 +263,7 @@ test('one file that does not fit the table rolls back all files', async (t) => {
   const database = new FakeDatabase();
   const stray = { name: 'other', filename: 'x', content: 'y' };
   await send(database, NAMED, [part('a,b\n1,x1\n2,y1\n'), stray]);
-  t.is(database.tables.size, 0, 'a part with a different name writes nothing');
+  t.is(database.tables.size, 0, 'a part with a different name is not written');
 });
 
 test('an invalid parameter is reported with its name', async (t) => {

@@ -52,7 +52,7 @@ async function job(server: TestServer): Promise<Record<string, unknown>> {
   return Object.fromEntries(columns.map((column, index) => [column, found[0]?.[index]]));
 }
 
-test('partitions are converted to Parquet at the given age, with late rows', async (t) => {
+test('partitions are converted to Parquet at the given age, including late rows', async (t) => {
   await withPolicies(async (first) => {
     let server = first;
     await run(server, TABLE, ROWS);
@@ -110,7 +110,7 @@ test('partitions are dropped by the policy, except while it is disabled', async 
     t.deepEqual(await rows(server, listed), []);
     await until(
       async () => (await job(server))['state'] === undefined,
-      'the job of the policy is removed',
+      "the policy's job is removed",
     );
     return server;
   });
@@ -137,7 +137,7 @@ test('a policy is shown and replaced, and its job can be paused', async (t) => {
     t.deepEqual(await rows(server, "SELECT pause_job('policy', 't')"), [[true]]);
     t.deepEqual(await rows(server, "SELECT pause_job('policy', 'nothing')"), [[false]]);
     await run(server, ROWS);
-    await until(async () => (await job(server))['state'] === 'paused', 'it is paused');
+    await until(async () => (await job(server))['state'] === 'paused', 'the job is paused');
     t.deepEqual(await names(server, PARQUET), []);
     t.deepEqual(await rows(server, "SELECT resume_job('policy', 't')"), [[true]]);
     await becomes(server, PARQUET, ['00', '01', '02', '03']);
@@ -209,7 +209,10 @@ test('an unreadable table does not delay other tables', async (t) => {
     const policy = 'ALTER TABLE t SET STORAGE POLICY(TO PARQUET 1h)';
     await run(server, policy, second(TABLE), second(ROWS), second(policy));
     await becomes(server, PARQUET.replace("'t'", "'second'"), ['00', '01', '02', '03']);
-    await until(async () => (await job(server))['state'] === 'failing', 'it is said');
+    await until(
+      async () => (await job(server))['state'] === 'failing',
+      'the job is listed as failing',
+    );
     t.regex(String((await job(server))['last_error']), /damaged/);
   } finally {
     await server.stop();

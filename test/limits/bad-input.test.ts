@@ -124,7 +124,7 @@ async function inside(target: TestServer, ...command: readonly string[]): Promis
   await run('nsenter', ['-t', String(target.process.pid), '-m', '--', ...command]);
 }
 
-test.serial('a full disk refuses writes, and reads continue', async (t) => {
+test.serial('writes to a full disk are refused, and reads continue', async (t) => {
   const disk = await mkdtemp(join(tmpdir(), 'tidemark-disk-'));
   const mount = `mount -t tmpfs -o size=64m tmpfs ${disk} && exec "$@"`;
   const wrapper = ['unshare', '-m', 'sh', '-c', mount, 'sh'];
@@ -157,7 +157,7 @@ test.serial('a full disk refuses writes, and reads continue', async (t) => {
   await until(async () => {
     const { error } = await send(limited, `insert into t values (1, 'a', 'b', null, ${DAY})`);
     return error === undefined;
-  }, 'there is free space again');
+  }, 'space is available again');
   t.deepEqual(await rowsOf(limited, 'select count() from t'), [[1]]);
   await limited.stop();
   await rm(disk, { recursive: true, force: true });

@@ -150,7 +150,7 @@ const STATEMENTS: readonly string[] = [
     '[1970..2200]-[01..12]-[01..28]T[00..23]:[00..59]'`,
 ];
 
-test.serial('statements that expand extremely do not exhaust the memory', async (t) => {
+test.serial('statements that expand enormously do not exhaust memory', async (t) => {
   const before = await peakMegabytes();
   for (const statement of STATEMENTS) {
     const answer = await exec(statement);
@@ -160,7 +160,7 @@ test.serial('statements that expand extremely do not exhaust the memory', async 
   t.deepEqual(await rowsOf(server, 'select 1'), [[1]]);
 });
 
-test.serial('uploads that expand extremely do not exhaust the memory', async (t) => {
+test.serial('uploads that expand enormously do not exhaust memory', async (t) => {
   const before = await peakMegabytes();
   const gzip = { 'Content-Encoding': 'gzip' };
   const answers = [
@@ -207,7 +207,7 @@ function withSchema(schema: string): Promise<string> {
  * Alters sizes, counts and offsets in the file. Any byte may be a length, so any byte may be
  * altered.
  */
-test.serial('Parquet files with false lengths do not exhaust the memory', async (t) => {
+test.serial('Parquet files with false lengths do not exhaust memory', async (t) => {
   const before = await peakMegabytes();
   const address = `${server.url}/exp?fmt=parquet&query=${encodeURIComponent('select * from t')}`;
   const file = Buffer.from(await (await fetch(address)).arrayBuffer());

@@ -131,7 +131,7 @@ const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext, s: Socket
 
 for (const [what, port, behave] of CLIENTS) {
   test.serial(
-    `${MANY} clients that are ${what} (${port}) block no one and are closed`,
+    `${MANY} clients that are ${what} (${port}) do not block others and are closed`,
     async (t) => {
       for (let index = 0; index < MANY; index += 1) {
         behave(t, await open(t, port));
@@ -204,7 +204,7 @@ test.serial('a connection stays open after a refusal if the request body arrived
     answers += text.split('HTTP/1.1 401 ').length - 1;
   });
   socket.write(`${request}abcd`);
-  await until(() => answers === 1, 'it is answered');
+  await until(() => answers === 1, 'the request is answered');
   socket.write(request);
   await until(() => answers === 2, 'the next request is answered before its body');
   socket.write('abcd');

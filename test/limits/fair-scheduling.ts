@@ -61,7 +61,7 @@ async function median(t: ExecutionContext, query: string): Promise<number> {
   return times.sort((a, b) => a - b)[2] ?? Infinity;
 }
 
-test.serial("a user's many joins leave half of the CPU time to another user", async (t) => {
+test.serial("a user's many joins leave half of the CPU time for another user", async (t) => {
   const alone = await median(t, SMALL);
   const stop = new AbortController();
   const all = Array.from({ length: MANY }, async () => {

@@ -127,7 +127,7 @@ for (const [path, rest] of [
   });
 }
 
-test('the query of a client that never reads its response is cancelled', async (t) => {
+test('a query is cancelled if its client never reads the response', async (t) => {
   const socket = await connect(server);
   socket.pause();
   const query = 'select x as untaken from long_sequence(100000000)';
@@ -141,11 +141,11 @@ test('the query of a client that never reads its response is cancelled', async (
   while ((await running()) === 0 && performance.now() - started < WAIT_MS) {
     await sleep(20);
   }
-  t.is(await running(), 1, 'the query waits for its client');
+  t.is(await running(), 1, 'the query is waiting for its client');
   while ((await running()) === 1 && performance.now() - started < WAIT_MS) {
     await sleep(100);
   }
-  t.is(await running(), 0, 'it is stopped');
+  t.is(await running(), 0, 'the query is cancelled');
   socket.destroy();
 });
 
@@ -262,7 +262,7 @@ test.serial('one remote machine gets only a fraction of the connections', async 
   t.true(refused.startsWith('HTTP/1.1 503 '));
   t.true(refused.includes(`\r\ntoo many connections from ${address} [limit=2]\r\n`), refused);
   const local = await closing(await connect(small), `${HEAD}Connection: close\r\n\r\n`);
-  t.regex(local, /^HTTP\/1\.1 204 /, 'local connections have a limit of their own');
+  t.regex(local, /^HTTP\/1\.1 204 /, 'local connections have their own limit');
   for (const socket of open) {
     socket.destroy();
   }

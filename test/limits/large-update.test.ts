@@ -73,7 +73,7 @@ test('large and joined UPDATEs and a type change succeed in bounded memory', asy
     const all = await rows('select query_id, query from query_activity()');
     return all.find(([, query]) => query === text)?.[0];
   };
-  await until(async () => (await running()) !== undefined, 'it runs');
+  await until(async () => (await running()) !== undefined, 'the update is running');
   await sleep(500);
   await rows(`cancel query ${String(await running())}`);
   t.is((await cut).error, 'cancelled by user');

@@ -33,7 +33,7 @@ test('shutdown skips the last checkpoint, and the next start recovers every row'
   const began = performance.now();
   t.is(await server.stop(), 0);
   const took = performance.now() - began;
-  t.true(took < STOP_MS, `the stop took ${took} ms`);
+  t.true(took < STOP_MS, `the shutdown took ${took} ms`);
   t.deepEqual(readdirSync(join(root, 'tmp')), []);
   t.false(server.log().includes('forced to stop'), server.log());
   server = await startTestServer({ root });

@@ -99,6 +99,6 @@ test.serial('a timestamp pattern over the length limit is refused in a CSV colum
     `the timestamp pattern has ${maximum + 1} bytes: at most ${maximum} bytes`,
   );
   t.regex(await imported(maximum + 1), words);
-  t.is((await send(server, 'select count() from d')).status, 400, 'no table was made');
+  t.is((await send(server, 'select count() from d')).status, 400, 'no table was created');
   t.notRegex(await imported(maximum), /the timestamp pattern has/);
 });

@@ -9,7 +9,7 @@ import { send, rowsOf } from './client.js';
 const GREEDY = 'select x, count() c from long_sequence(1000000000000) order by c';
 const SMALL = 'select count() from long_sequence(1000000) where x % 7 = 1';
 
-test('above the limit heavy queries and writes are refused; small queries run', async (t) => {
+test('above the limit, heavy queries and writes are refused; small queries run', async (t) => {
   // The limit is less than the program itself needs.
   const server = await startTestServer({ set: ['memory.limit=20M'] });
   try {

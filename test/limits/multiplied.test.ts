@@ -114,7 +114,7 @@ test.serial('statements that expand small inputs stay within time and memory lim
   t.log(`${before} MiB before, ${peak} at the peak`);
 });
 
-test.serial('many concurrent expansions stay within the process memory', async (t) => {
+test.serial('many concurrent expansions stay within the process memory limit', async (t) => {
   const each = STATEMENTS.slice(0, 12);
   const all = Array.from({ length: 36 }, (_, at) => each[at % each.length] ?? '');
   const answers = await Promise.all(all.map((statement) => timed(server, statement, TIMEOUT_MS)));

@@ -11,7 +11,7 @@ import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { rowsOf } from './client.js';
 
-test('a snapshot that pins a dropped partition is listed with age and bytes', async (t) => {
+test('a snapshot that pins a dropped partition is listed with its age and size', async (t) => {
   const server = await startTestServer();
   t.teardown(async () => {
     await server.stop();
@@ -32,7 +32,7 @@ test('a snapshot that pins a dropped partition is listed with age and bytes', as
   await until(async () => {
     const running = await rowsOf(server, 'select query from query_activity()');
     return running.some(([text]) => String(text).startsWith('select count() from t a cross'));
-  }, 'it runs');
+  }, 'the query is running');
   await rowsOf(server, "alter table t drop partition list '2026-01-01'");
   await sleep(200);
   const pins = await rowsOf(server, 'select ageMicros, heldBytes, readers from snapshots()');

@@ -134,7 +134,7 @@ test('a disconnected client cancels the planning of its statement', async (t) =>
   await until(async () => (await running()) > 0, 'the statement is bound');
   abort.abort();
   await t.throwsAsync(request, { any: true });
-  await until(async () => (await running()) === 0, 'the binding of the statement has ended');
+  await until(async () => (await running()) === 0, 'binding has ended');
   t.pass();
 });
 

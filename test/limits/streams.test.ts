@@ -202,7 +202,7 @@ test.serial('other queries are answered while streaming operators run', async (t
   t.log(`longest response time of /ping: ${Math.round(longest)} ms`);
 });
 
-test.serial('EXPLAIN ANALYZE counts rows and time of streaming operators', async (t) => {
+test.serial('EXPLAIN ANALYZE reports rows and time for streaming operators', async (t) => {
   for (const [statement, operator] of [
     ["select e from arr, unnest(a) as u(e) where ts < '2020-01-01T00:00:02'", 'UnnestElementsExec'],
     ['select ts, max(x) from two sample by 1d fill(prev)', 'FillExec'],

@@ -32,7 +32,7 @@ const numberOf = (x: number): number => (x * 7919) % 1_000_003;
 const textOf = (n: number): string => String(n).padEnd(130, '.');
 
 for (const direction of ['', 'DESC']) {
-  test(`ORDER BY strings ${direction} LIMIT needs memory for returned rows only`, async (t) => {
+  test(`ORDER BY strings ${direction} LIMIT needs memory only for returned rows`, async (t) => {
     const numbers: number[] = [];
     for (let x = 7; x <= ROWS; x += 7) {
       numbers.push(numberOf(x));

@@ -59,7 +59,7 @@ test('the server and other senders survive mutated bytes', async (t) => {
   t.is(server.process.exitCode, null);
 });
 
-test('random bytes and a line without end close the connection', async (t) => {
+test('random bytes or an endless line close the connection', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   for (let round = 0; round < 20; round += 1) {
@@ -91,7 +91,7 @@ test('malformed lines are skipped, and lines may be sent byte by byte', async (t
   }
   await sender.end();
   t.deepEqual(await rows(server, 'select count(), min(x) from many'), [[5_700 + 200, -1]]);
-  t.is(events(server, 'lines_refused').length, 60, 'the log is limited per minute');
+  t.is(events(server, 'lines_refused').length, 60, 'the number of log lines per minute is limited');
 });
 
 async function connectMany(server: TestServer, count: number): Promise<readonly Socket[]> {
@@ -137,7 +137,7 @@ test('a thousand senders that are idle mid-line use at most 64 MiB', async (t) =
   t.true(sockets.every(({ destroyed }) => !destroyed));
 });
 
-test('the total input buffer of all senders is limited, and every row arrives', async (t) => {
+test("the senders' total input buffer is limited, and every row arrives", async (t) => {
   const server = await startTestServer({ set: ['line.tcp.max.open.size=256K'] });
   t.teardown(() => server.stop());
   const line = `bounded,s=${'y'.repeat(200)} x=1i\n`;
@@ -153,7 +153,7 @@ test('the total input buffer of all senders is limited, and every row arrives', 
   t.deepEqual(await rows(server, 'select count() from bounded'), [[20 * 20 * 500]]);
 });
 
-test('complete lines of aborted connections are written in order, partial lines not', async (t) => {
+test('only complete lines of aborted connections are written, in order', async (t) => {
   const server = await startTestServer({ set: ['line.tcp.commit.interval.default=10ms'] });
   t.teardown(() => server.stop());
   for (let sender = 0; sender < 30; sender += 1) {

@@ -135,7 +135,7 @@ test('all other senders are refused, and names cannot be probed', async (t) => {
   t.is(reasons.length, attempts.length);
 });
 
-test('a key has the rights of its user only as long as the user has them', async (t) => {
+test("a key has its user's rights only as long as the user has them", async (t) => {
   const server = await start(t, 'acl.enabled=true', 'acl.password.hash.iteration.count=4096');
   await run(
     server,
@@ -156,7 +156,7 @@ test('a key has the rights of its user only as long as the user has them', async
   await ann.send('feed x=1i 1\n');
   await until(
     async () => JSON.stringify(await admin('select x from feed')) === '[[1]]',
-    'a row of ann',
+    "ann's row is visible",
   );
   const other = await open(server, t);
   await prove(other, 'ann', ANN.privateKey);
@@ -196,7 +196,7 @@ test('a key created by SQL is accepted until it is dropped or replaced', async (
     const query = `select count() from feed where x = ${x}`;
     await until(
       async () => Number((await rowsAs(server, 'admin:quest', query))[0]?.[0]) === 1,
-      `the row ${x}`,
+      `row ${x} is visible`,
     );
   };
   const changes = [

@@ -149,7 +149,7 @@ test('malformed lines are skipped if the connection is configured to stay open',
     [3, '1970-01-01T00:00:00.003000Z'],
   ]);
   await sender.send(`"${'y'.repeat(1000)}`);
-  await until(() => events(lenient, 'lines_refused').length === 2, 'the refusal of a long line');
+  await until(() => events(lenient, 'lines_refused').length === 2, 'the long line is refused');
   await sender.send(`${'y'.repeat(1000)}\nlax x=5i 5\n`);
   await shows(lenient, 'select x from lax', [[1], [3], [5]]);
   t.false(sender.isClosed);
@@ -162,7 +162,7 @@ test('malformed lines are skipped if the connection is configured to stay open',
   );
 });
 
-test('idle senders are closed, excess senders refused, and a stop commits rows', async (t) => {
+test('idle senders are closed, excess senders are refused, and a stop commits rows', async (t) => {
   const small = await startTestServer({
     set: [
       'line.tcp.net.connection.timeout=2s',
@@ -177,7 +177,7 @@ test('idle senders are closed, excess senders refused, and a stop commits rows',
   const senders = await Promise.all([1, 2, 3, 4, 5].map(() => open(small, t)));
   await until(
     () => senders.filter(({ isClosed }) => isClosed).length >= 2,
-    'the refusal of two senders',
+    'two senders are refused',
   );
   t.true(events(small, 'connection_refused').length >= 2);
   await Promise.all(senders.map(({ closed }) => closed));

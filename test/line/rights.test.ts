@@ -99,11 +99,14 @@ test.serial('the InfluxDB authorization scheme accepts a token', async (t) => {
   t.is((await write(server, 'open x=7i 9', { authorization: `Token ${token}x` })).status, 401);
 });
 
-test.serial('the audit log records tables and columns that lines created', async (t) => {
+test.serial('the audit log records tables and columns created by lines', async (t) => {
   t.is((await as('maker:m', 'audited x=1i 1')).status, 204);
   t.is((await as('maker:m', 'audited x=1i,late=1i 2')).status, 204);
   const copy = (): string => readFileSync(join(server.root, 'audit.jsonl'), 'utf8');
   for (const entry of ["table 'audited'", "columns of 'audited': late"]) {
-    await until(() => copy().includes(`line protocol: ${entry}`), `the audit log has ${entry}`);
+    await until(
+      () => copy().includes(`line protocol: ${entry}`),
+      `the audit log contains ${entry}`,
+    );
   }
 });

@@ -161,7 +161,7 @@ test('many rows for new tables are also a single commit', async (t) => {
 test('the id of a refusal appears in the log', async (t) => {
   const { status, errorId, message } = await write(server, 'logged x=oops');
   t.is(status, 400);
-  await until(() => server.log().includes(errorId ?? 'none'), 'the id in the log');
+  await until(() => server.log().includes(errorId ?? 'none'), 'the log contains the id');
   t.true(server.log().includes('lines_refused'));
   t.regex(message ?? '', /oops/);
 });
@@ -175,7 +175,7 @@ test('rows without a timestamp get distinct server timestamps', async (t) => {
   t.is(range?.[2], 2);
 });
 
-test('each precision and timestamps with their own unit are accepted', async (t) => {
+test('each precision is accepted, as are timestamps with their own unit', async (t) => {
   const times = {
     ns: TIME,
     us: '1700000000000000',
@@ -344,7 +344,7 @@ test('a client that expects 100 Continue receives it', async (t) => {
   t.deepEqual(await rows(server, 'select count() from waited'), [[1]]);
 });
 
-test('a connection aborted within its body leaves no rows', async (t) => {
+test('a connection aborted mid-body leaves no rows', async (t) => {
   const [host = '', port = ''] = server.url.replace('http://', '').split(':');
   const lines = `cut x=1i ${TIME}\n`.repeat(20_000);
   for (const framing of [`Content-Length: ${lines.length + 1}`, 'Transfer-Encoding: chunked']) {

@@ -164,7 +164,7 @@ test('a call can only be cancelled by its own client', async (t) => {
     name: 'query',
     arguments: { sql: ENDLESS, timeout_seconds: 12 },
   });
-  await until(async () => (await runningQueries(server)).length === 1, 'it runs');
+  await until(async () => (await runningQueries(server)).length === 1, 'the query is running');
   // Clients number their calls from 0, so two clients use the same numbers.
   const others = [undefined, 'other', 'x'.repeat(500)];
   for (const session of others) {
@@ -254,7 +254,7 @@ test('a server that is down, stopping or without agents is reported', async (t) 
   const client = await overStdio(server.url);
   t.teardown(() => client.close());
   const call = client.callTool({ name: 'query', arguments: { sql: ENDLESS } });
-  await until(async () => (await runningQueries(server)).length === 1, 'it runs');
+  await until(async () => (await runningQueries(server)).length === 1, 'the query is running');
   await server.stop();
   t.regex(JSON.stringify((await call).content), /shutting down|no answer from the server/);
   t.regex(await failure(client, 'list_tables'), /no answer from the server at http/);

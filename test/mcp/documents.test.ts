@@ -36,7 +36,7 @@ test('the search finds the section that explains a topic', (t) => {
   t.is(DOCUMENTS.search('a '.repeat(500), 3).length, 3);
 });
 
-test('a passage stays within one section; # in code starts no section', (t) => {
+test('a passage stays within one section; # in code does not start a section', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-documents-'));
   t.teardown(() => {
     rmSync(folder, { recursive: true, force: true });

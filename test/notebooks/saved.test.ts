@@ -77,7 +77,7 @@ test('a notebook is saved with its versions and survives a restart', async (t) =
     body: { version: 2, title: 'Prices', changedBy: 'ann', access: 'own', mine: true },
   });
   const same = await send('ann', 'PUT', `${path}&version=2`, 'twö');
-  t.is(same.body.version, 2, 'saving an unchanged text creates no version');
+  t.is(same.body.version, 2, 'saving unchanged text does not create a version');
   t.is((await send('ann', 'GET', `notebook?id=${id}&version=1`)).body['text'], 'one');
   server.process.kill('SIGKILL');
   await new Promise((resolve) => server.process.once('exit', resolve));
@@ -115,7 +115,7 @@ test("a conflicting save is refused with the earlier user's name; nothing is los
   );
 });
 
-test('of a hundred concurrent saves of one version exactly one succeeds', async (t) => {
+test('of a hundred concurrent saves of one version, exactly one succeeds', async (t) => {
   const { send } = await usersOn(t);
   const id = await created(send, 'ann', 'Race', 'base');
   const path = `notebook?id=${id}&title=Race&version=1`;
@@ -149,7 +149,7 @@ test('users without access learn nothing about a notebook; readers cannot write'
   t.deepEqual(await statuses(''), [401, 401, 401, 401, 401, 401]);
   const read = { shares: [{ name: 'quants', access: 'read' }], link: false };
   await send('ann', 'PUT', `notebook/access?id=${id}`, JSON.stringify(read));
-  t.deepEqual(await statuses('cy'), [200, 403, 403, 403, 403, 403], 'access through the group');
+  t.deepEqual(await statuses('cy'), [200, 403, 403, 403, 403, 403], 'the group grants access');
   t.like(await send('cy', 'GET', 'notebooks'), { body: { 0: { access: 'read', mine: false } } });
   t.deepEqual(await statuses('ben'), [404, 404, 404, 404, 404, 404]);
   const login = { Authorization: `Basic ${btoa('admin:secret')}` };

@@ -146,7 +146,7 @@ test('durations of statements, commits and requests are measured per protocol', 
   await until(async () => {
     const found = await samples(server);
     return found.get('tidemark_statement_seconds_count{protocol="qwp"}') === 2;
-  }, 'the query of a disconnected client ended');
+  }, "the disconnected client's query has ended");
   const all = await samples(server);
   t.is(counted(t, all, 'statement_seconds', 'qwp'), 2);
   t.is(counted(t, all, 'statement_seconds', 'http'), 3);

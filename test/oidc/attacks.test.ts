@@ -75,7 +75,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ['keys chosen by the token', ['proof', 'keys embedded in a token header are ignored']],
   [
     'forged discovery and internal addresses',
-    ['asking', 'a discovery document of a different issuer is refused'],
+    ['asking', 'a discovery document from a different issuer is refused'],
     ['calls', 'redirects are not followed, and large responses are not read'],
     ['calls', 'link-local addresses are recognized'],
   ],
@@ -94,7 +94,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
     'malformed provider responses',
     ['asking', '`a response without a user name is refused, ${index}`'],
     ['asking', '`groups in format ${index} are read`'],
-    ['logins', 'malformed responses of the provider never log a user in'],
+    ['logins', 'malformed provider responses never log a user in'],
   ],
   [
     'two subjects',
@@ -111,7 +111,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'group changes',
     ['logins', 'a group removed at the provider is lost when the cached response expires'],
-    ['logins', 'changes of a group in the database apply immediately'],
+    ['logins', 'changes to a group in the database apply immediately'],
   ],
   ['password spraying', ['logins', 'password guessing is throttled by name and by address']],
   [

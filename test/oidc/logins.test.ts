@@ -76,7 +76,7 @@ test.before(async () => {
 });
 test.after.always(() => usual.close());
 
-test('a token of the provider logs its user in', async (t) => {
+test('a provider token logs its user in', async (t) => {
   const { access } = await usual.provider.token('jo');
   const response = await usual.exec(bearer(access));
   t.is(response.status, 200);
@@ -232,7 +232,7 @@ test('a provider outage does not end existing logins', async (t) => {
   here.provider.faults.clear();
 });
 
-test('malformed responses of the provider never log a user in', async (t) => {
+test('malformed provider responses never log a user in', async (t) => {
   const here = await setupFor(t);
   const bodies = ['<html>', '{}', '[]', 'x'.repeat(2_000_000)];
   for (const [index, body] of bodies.entries()) {
@@ -272,7 +272,7 @@ test('a group removed at the provider is lost when the cached response expires',
   t.is((await here.exec(bearer(access))).status, 403);
 });
 
-test('changes of a group in the database apply immediately', async (t) => {
+test('changes to a group in the database apply immediately', async (t) => {
   const here = await setupFor(t);
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
@@ -347,7 +347,7 @@ test('password guessing is throttled by name and by address', async (t) => {
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'local users are not throttled');
 });
 
-test('a token whose scope is too narrow is refused with the missing scope', async (t) => {
+test('a token with too narrow a scope is refused, and the missing scope is named', async (t) => {
   const here = await setupFor(t);
   const { access } = await here.provider.token('jo');
   // The provider requires openid for user information; a refusal for that reason is simulated.
@@ -357,7 +357,7 @@ test('a token whose scope is too narrow is refused with the missing scope', asyn
   t.regex(response.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/);
 });
 
-test('tokens signed by known and new keys are accepted, foreign keys refused', async (t) => {
+test('tokens signed by known and new keys are accepted; foreign keys are refused', async (t) => {
   const here = await setupFor(t, 'acl.oidc.groups.encoded.in.token=true');
   const { id } = await here.provider.token('jo');
   t.is((await here.exec(bearer(id))).status, 200);
@@ -417,7 +417,7 @@ test('logins wait for slow discovery up to a timeout', async (t) => {
   t.is(early['acl.oidc.enabled'], true, 'a page does not wait for an unavailable provider');
   t.false('acl.oidc.token.endpoint' in early);
   const waiting = Promise.all([settings(), settings()]);
-  await until(() => transport.count(document) > 0, 'it is asked');
+  await until(() => transport.count(document) > 0, 'the document is requested');
   setTimeout(tell, 200);
   for (const config of await waiting) {
     t.regex(String(config['acl.oidc.authorization.endpoint']), /\/auth$/);
@@ -469,7 +469,7 @@ test('the page connects only to the provider, with no foreign scripts or frames'
   t.is(response.headers.get('x-frame-options'), 'DENY');
 });
 
-test('checking an unknown name takes as much work as a known name', async (t) => {
+test('checking an unknown name takes as much work as checking a known one', async (t) => {
   const here = await setupFor(t);
   const work = async (user: string): Promise<number> => {
     const before = here.directory.checks;

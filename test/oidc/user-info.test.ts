@@ -23,7 +23,10 @@ test('a user info response is cached until it expires', async (t) => {
   const { provider, transport, clock } = bench();
   t.like(await provider.token('opaque'), { identity: { name: 'jo', kind: 'external' } });
   clock.pass(29_000);
-  t.false(provider.token('opaque') instanceof Promise, 'at once');
+  t.false(
+    provider.token('opaque') instanceof Promise,
+    'the cached response is returned synchronously',
+  );
   t.is(transport.count('/me'), 1);
   clock.pass(2_000);
   await provider.token('opaque');
@@ -224,7 +227,7 @@ test('a signed response is accepted when its signature is valid', async (t) => {
   t.is((await provider.token('three')).kind, 'refused');
 });
 
-test('a discovery document of a different issuer is refused', async (t) => {
+test('a discovery document from a different issuer is refused', async (t) => {
   for (const [changes, why] of [
     [{ issuer: 'https://evil.example' }, /different issuer/],
     [{ issuer: undefined }, /does not contain 'issuer'/],

@@ -89,7 +89,7 @@ test('the packages can be installed into an empty folder and started', async (t)
       readers.push(name);
     }
   }
-  t.deepEqual(readers, ['index.js'], 'the server loads no Arrow when it starts');
+  t.deepEqual(readers, ['index.js'], 'the server does not load Arrow at startup');
   const licences = await readFile(join(server, 'LICENSES.txt'), 'utf8');
   for (const name of ['koa', '@koa/router', 'koa-body', '@modelcontextprotocol/sdk', 'zod']) {
     t.regex(licences, new RegExp(`^${name} \\d\\S+ \\(MIT\\)$`, 'm'));

@@ -102,7 +102,7 @@ async function read(query: string): Promise<Result> {
   return (await exec(server, query)) as unknown as Result;
 }
 
-test('every type written by other programs is mapped to a type', async (t) => {
+test('every type that other programs write is mapped to a column type', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -162,7 +162,7 @@ test('values without an exact equivalent are refused with their column name', as
   }
 });
 
-test('columns without an equivalent type are strings and hide no other columns', async (t) => {
+test('columns without an equivalent type become strings and do not hide others', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -211,7 +211,7 @@ test('columns without an equivalent type are strings and hide no other columns',
   t.deepEqual(found.dataset, [['1 mon 1 day 00:00:00.001'], [null]]);
 });
 
-test('lists of different lengths are arrays padded with nulls', async (t) => {
+test('lists of different lengths become arrays padded with nulls', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -321,7 +321,7 @@ test('patterns and lists name several files; columns are matched by name', async
   }
 });
 
-test('links to outside the directory are not followed', async (t) => {
+test('links out of the directory are not followed', async (t) => {
   await mkdir(join(imports, 'links'), { recursive: true });
   await symlink('/etc', join(imports, 'links', 'directory')).catch(() => undefined);
   await symlink('/etc/passwd', join(imports, 'links', 'file.parquet')).catch(() => undefined);

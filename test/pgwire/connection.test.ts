@@ -276,7 +276,7 @@ test('a cancel request cancels the statement; a wrong secret does not', async (t
     return;
   }
   client.send(query('slow'));
-  await until(() => engine.activeQueries().length === 1, 'it runs');
+  await until(() => engine.activeQueries().length === 1, 'the query is running');
   const wrong = await RawClient.open(port);
   wrong.send(clientMessage('', 80_877_102, key.readInt32BE(0), key.readInt32BE(4) ^ 1));
   t.is(await wrong.next(), null);

@@ -147,7 +147,7 @@ for (const [name, [golden, read]] of Object.entries(READ)) {
     reader.push(bytes(golden));
     const frame = reader.next(1_000);
     t.not(frame, null);
-    t.is(reader.buffered, 0, 'the length is right');
+    t.is(reader.buffered, 0, 'the length is correct');
     if (frame !== null) {
       t.deepEqual(shown(readMessage(frame)), read);
     }
@@ -180,7 +180,7 @@ for (const [name, [golden, read]] of Object.entries(FIRST)) {
     const reader = new FrameReader();
     reader.push(bytes(golden));
     const frame = reader.nextStartup();
-    t.is(reader.buffered, 0, 'the length is right');
+    t.is(reader.buffered, 0, 'the length is correct');
     t.deepEqual(frame === null ? null : (readStartup(frame) as unknown), read);
   });
 }

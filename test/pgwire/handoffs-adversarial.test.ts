@@ -140,7 +140,7 @@ for (const [name, disconnect] of Object.entries(DISCONNECTS)) {
   });
 }
 
-test.serial('long queries do not block other clients', async (t) => {
+test.serial('long-running queries do not block other clients', async (t) => {
   const others = await Promise.all(Array.from({ length: 8 }, () => client(t, handingOff)));
   const good = [bind('n', ['3']), EXECUTE, SYNC];
   for (const one of others) {

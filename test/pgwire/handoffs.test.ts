@@ -125,7 +125,7 @@ for (const { text, types, rows, options } of CASES) {
     }
     t.true(
       (await handedOff(handingOff)) > before + rows.length * 3,
-      'the engine answered most of them',
+      'the engine answered most statements',
     );
     t.is(await handedOff(plain), 0);
   });
@@ -250,7 +250,7 @@ test('interleaved messages get the same answers as without handoffs', async (t) 
     }
     t.deepEqual(got, expected, `round ${round}`);
   }
-  t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many');
+  t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many statements');
 });
 
 test('a result with many chunks continues from its portal', async (t) => {
@@ -430,7 +430,7 @@ async function handedOffIn(server: TestServer): Promise<number> {
   );
 }
 
-test('a stopping server completes running queries', async (t) => {
+test('server shutdown completes running queries', async (t) => {
   const server = await startTestServer({
     set: ['pg.auth.method=cleartext', 'metrics.enabled=true'],
   });

@@ -100,7 +100,7 @@ real('of clients killed at random points nothing is left a second later', async 
       const killed = performance.now();
       const isClean = async (): Promise<boolean> =>
         JSON.stringify(await resources(server)) === before;
-      await until(isClean, 'nothing of the clients remains');
+      await until(isClean, 'nothing is left of the clients');
       const tookMs = performance.now() - killed;
       t.log(`round ${round}: ${tookMs.toFixed(0)} ms`);
       // The gate requires one second; a busy machine is given more.

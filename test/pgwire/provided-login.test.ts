@@ -127,7 +127,7 @@ test('a session is verified again at its next statement', async (t) => {
           return true;
         },
       ),
-    'jo is gone',
+    "jo's session ends",
   );
   t.is(code, '28000');
 });

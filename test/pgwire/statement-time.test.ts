@@ -27,7 +27,7 @@ test('Parse, Bind and Execute of a statement share one time limit', async (t) =>
   t.true(of('prepare', slow).every((ms) => ms < PREPARING_MS));
   t.true(
     of('execute', slow).every((ms) => ms >= PREPARING_MS - 1),
-    'Execute has the time that Parse left',
+    'Execute gets the time left over by Parse',
   );
   t.is(of('execute', slow).length, 1);
   // The statement's Parse arrived together with the first statement's and waited for it. That wait

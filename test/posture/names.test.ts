@@ -108,6 +108,6 @@ test.serial('table names that look like paths are plain names or are refused', a
     await imported.text();
     await exec(`create table "${path}" (x int)`);
   }
-  t.deepEqual(readdirSync(folder), ['root'], 'nothing was created beside the root');
+  t.deepEqual(readdirSync(folder), ['root'], 'nothing was created next to the root');
   t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
 });

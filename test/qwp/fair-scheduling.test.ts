@@ -113,7 +113,7 @@ for (const [title, tableOf] of [
   ['tables of their own', (at: number) => `of_${at < 0 ? `quiet${-at}` : at}`],
   ['one table', () => 'shared'],
 ] as const) {
-  test.serial(`idle senders get slots beside busy senders, ${title}`, async (t) => {
+  test.serial(`idle senders get slots alongside busy senders, ${title}`, async (t) => {
     const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
     t.teardown(() => server.stop());
     const { commits } = await race(server, tableOf);

@@ -269,7 +269,7 @@ test('the total memory of all connections is limited', async (t) => {
     next.socket.destroy();
     return status === STATUS.ok;
   };
-  await until(isRetained, 'room');
+  await until(isRetained, 'memory is available again');
   const values = Array.from({ length: 20_000 }, (_, at) => at);
   const many = ['x', TYPE.long, longs(...values)] as const;
   third.send(
@@ -284,7 +284,7 @@ test('the total memory of all connections is limited', async (t) => {
   third.socket.destroy();
 });
 
-test('writing rows requires the same rights as on other protocols', async (t) => {
+test('writing rows requires the same rights as over other protocols', async (t) => {
   const guarded = await startAccessServer();
   t.teardown(() => guarded.stop());
   await run(guarded, ...SENDERS);
@@ -330,7 +330,7 @@ test('writing rows requires the same rights as on other protocols', async (t) =>
   const copy = (): string => readFileSync(join(guarded.root, 'audit.jsonl'), 'utf8');
   await until(
     () => copy().includes("columnar protocol: columns of 'made': late"),
-    'the audit record',
+    'the audit log contains the record',
   );
   t.true(copy().includes("columnar protocol: table 'made'"));
 });

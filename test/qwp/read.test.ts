@@ -180,7 +180,7 @@ test('parameters of every type are accepted', async (t) => {
   client.close();
 });
 
-test('symbol ids start again with each query', async (t) => {
+test('symbol ids restart with each query', async (t) => {
   const client = await open();
   const sql = 'SELECT sym FROM every WHERE sym IS NOT NULL';
   const kinds = async (id: number, text: string, flags?: number): Promise<string[]> => {
@@ -254,7 +254,10 @@ for (const credit of [0, 1]) {
     t.like(last, { kind: 'error', id: 5n, status: STATUS.cancelled });
     client.cancel(5);
     t.deepEqual((await client.query(5, 'SELECT 1')).rows, [[1]], 'the query id is free again');
-    await until(async () => (await active(other, 'long_sequence(9000000000)')) === 0, 'it ends');
+    await until(
+      async () => (await active(other, 'long_sequence(9000000000)')) === 0,
+      'the query has ended',
+    );
     t.pass();
     client.close();
     other.close();
@@ -275,7 +278,10 @@ test('a disconnected client cancels its running queries', async (t) => {
   t.is((await client.next())?.kind, 'batch');
   t.is(await active(other, 'long_sequence(8000000000)'), 1);
   client.close();
-  await until(async () => (await active(other, 'long_sequence(8000000000)')) === 0, 'it ends');
+  await until(
+    async () => (await active(other, 'long_sequence(8000000000)')) === 0,
+    'the query has ended',
+  );
   t.pass();
   other.close();
 });
@@ -383,7 +389,7 @@ test('SQL rights are checked for each query', async (t) => {
   }
 });
 
-test('the query of a client that grants no credit for too long is aborted', async (t) => {
+test('a query is aborted if its client grants no credit for too long', async (t) => {
   const own = await startTestServer({ set: ['http.send.timeout=200ms'] });
   try {
     const client = await ReadClient.open(portOf(own));
@@ -397,7 +403,7 @@ test('the query of a client that grants no credit for too long is aborted', asyn
   }
 });
 
-test('a stopping server aborts running queries', async (t) => {
+test('server shutdown aborts running queries', async (t) => {
   const own = await startTestServer();
   const client = await ReadClient.open(portOf(own));
   client.request(1, 'SELECT x FROM long_sequence(9000000000)', { credit: 1 });

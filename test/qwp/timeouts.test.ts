@@ -53,7 +53,7 @@ const LATE: readonly (readonly [what: string, sql: string, options: RequestOptio
 ];
 
 for (const [what, sql, options] of LATE) {
-  test(`a query obeys the timeout of its request: ${what}`, async (t) => {
+  test(`a query obeys its request's timeout: ${what}`, async (t) => {
     const client = await open(t);
     const { last } = await client.query(7, sql, { ...options, timeoutMs: 150 });
     t.like(last, { kind: 'error', id: 7n, status: STATUS.queryTimeout });
@@ -152,7 +152,7 @@ test('a queued query can be cancelled, and its queue time counts', async (t) => 
   await until(async () => {
     const response = await fetch(`${own.url}/exec?query=${encodeURIComponent(activity)}`);
     return (await response.text()).includes('[[1]]');
-  }, 'it runs');
+  }, 'the query is running');
   waiting.request(1, SILENT);
   waiting.cancel(1);
   t.like((await waiting.answer()).last, { status: STATUS.cancelled });

@@ -62,7 +62,7 @@ test('each recorded decision is implemented', async (t) => {
       t.deepEqual(sorted((await query(sql)).dataset ?? []), sorted(rows), sql);
     }
     const few = 'SELECT ts, sum(i), max(i), min(i) FROM l SAMPLE BY 1h FILL(0, 1)';
-    t.is((await query(few)).position, few.indexOf('1)'), 'the position is inside the text');
+    t.is((await query(few)).position, few.indexOf('1)'), 'the position is within the text');
   } finally {
     await server.stop();
   }

@@ -428,7 +428,7 @@ test('NaN is the null of DOUBLE, and the empty string is cast to null', async (t
   t.deepEqual(await rows(server, "SELECT cast('' AS uuid), cast('' AS ipv4)"), [[null, null]]);
 });
 
-test('advisory locks and catalog queries of pools and migrations work', async (t) => {
+test('advisory locks and catalog queries from pools and migrations work', async (t) => {
   const client = await connect();
   // asyncpg sends this whenever a connection is released.
   await client.query('SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;');

@@ -84,7 +84,7 @@ async function exportAndReadBack(t: ExecutionContext, server: TestServer): Promi
   const csv = join(server.root, 'trades.csv');
   await curl(['-o', csv, `${server.url}/exp?query=${query}`]);
   const { stdout } = await run('wc', ['-l', csv]);
-  t.is(Number(stdout.trim().split(' ')[0]), ROWS + 1, 'the header and all rows');
+  t.is(Number(stdout.trim().split(' ')[0]), ROWS + 1, 'the export has the header and all rows');
 
   const parquet = join(server.root, 'import', 'trades.parquet');
   await curl(['-o', parquet, `${server.url}/exp?query=${query}&fmt=parquet`]);

@@ -126,7 +126,7 @@ test('CREATE TABLE AS accepts VALUES, TABLE, column names and WITH NO DATA', asy
   });
 });
 
-test('a key added by ALTER TABLE deduplicates like a key of CREATE TABLE', async (t) => {
+test('a key added by ALTER TABLE deduplicates like a key from CREATE TABLE', async (t) => {
   await withServer(async (server) => {
     for (const key of ['PRIMARY KEY (ts, s)', 'CONSTRAINT one UNIQUE (ts, s)']) {
       await run(server, KEYED, "INSERT INTO k VALUES ('2024-01-01', 'a', 1)");
@@ -159,7 +159,7 @@ test('a key added by ALTER TABLE deduplicates like a key of CREATE TABLE', async
   });
 });
 
-test('INSERT accepts sub-queries beside literals', async (t) => {
+test('INSERT accepts sub-queries alongside literals', async (t) => {
   await withServer(async (server) => {
     await run(server, KEYED, 'CREATE TABLE a (id INT, at TIMESTAMP, s SYMBOL)');
     await run(

@@ -215,7 +215,7 @@ test('session statements may contain comments', async (t) => {
   });
 });
 
-test('over HTTP session statements have no effect or report what they need', async (t) => {
+test('over HTTP, session statements have no effect or report what they need', async (t) => {
   for (const text of ['BEGIN', 'COMMIT -- x', 'SET/**/a = 1', 'SAVEPOINT a', 'DISCARD ALL']) {
     t.like(await exec(text), { ddl: 'OK' }, text);
   }

@@ -58,7 +58,7 @@ test('unauthorized writes are refused; read-only is checked before rights', (t) 
   t.like(refused(true), { code: 'ReadOnly' });
 });
 
-test('without access control all users may write unless the server is read-only', async (t) => {
+test('without access control, all users may write unless the server is read-only', async (t) => {
   const authorizer = (readOnly: boolean): WriteAuthorizer =>
     new WriteAuthorizer(undefined, { principal: { name: 'u', readOnly } });
   authorizer(false).authorise(CREATES);

@@ -42,7 +42,7 @@ test('the event loop busy-polls briefly for a client that sends again immediatel
   loop.time += 5;
   pace.answered();
   const iterations = loop.run(SOON_MS / 10);
-  t.true(iterations >= 10 && iterations <= 12, `it polls for ${iterations} iterations of a tenth`);
+  t.true(iterations >= 10 && iterations <= 12, `polling took ${iterations} iterations`);
   t.is(loop.waiting, null, 'polling has stopped');
 });
 

@@ -49,7 +49,10 @@ async function listen(
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).resume();
     await once(socket, 'connect');
-    await until(() => admitted.length > before || socket.destroyed, 'accepted');
+    await until(
+      () => admitted.length > before || socket.destroyed,
+      'the connection is admitted or closed',
+    );
     return socket;
   };
   return { slots, admitted, client };
@@ -74,7 +77,7 @@ const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> =
 };
 
 for (const [name, end] of Object.entries(ENDS)) {
-  test(`the slot of a disconnected client is freed: ${name}`, async (t) => {
+  test(`a disconnected client's slot is freed: ${name}`, async (t) => {
     let served: Socket | undefined;
     const { slots, client } = await listen(t, {}, (socket) => {
       served = socket;
@@ -83,7 +86,10 @@ for (const [name, end] of Object.entries(ENDS)) {
     t.is(slots.size, 1);
     const started = performance.now();
     end(served as unknown as Socket, asking);
-    await until(() => served?.destroyed === true && slots.size === 0, 'the server has closed it');
+    await until(
+      () => served?.destroyed === true && slots.size === 0,
+      'the server has closed the connection',
+    );
     t.true(performance.now() - started < 10_000);
     asking.destroy();
   });
@@ -98,7 +104,10 @@ test('a client that does not read is closed at the limit', async (t) => {
   });
   const asking = await client();
   asking.pause();
-  await until(() => served?.destroyed === true && slots.size === 0, 'the server has closed it');
+  await until(
+    () => served?.destroyed === true && slots.size === 0,
+    'the server has closed the connection',
+  );
   t.pass();
   asking.destroy();
 });
@@ -186,7 +195,7 @@ test('a refused connection is also closed', async (t) => {
   const refused = await client();
   t.not(admitted[1]?.refusal, null);
   t.is(slots.size, 1);
-  await until(() => refused.readableEnded || refused.destroyed, 'it is closed');
+  await until(() => refused.readableEnded || refused.destroyed, 'the connection is closed');
 });
 
 test('a slot can be found by each socket of its connection', async (t) => {

@@ -155,7 +155,7 @@ test('numbers in a narrow range are grouped by array index', async (t) => {
   await check(['y'], true);
 });
 
-test('groups by many keys match those of DataFusion', async (t) => {
+test('grouping by many keys matches DataFusion', async (t) => {
   const keys = ['v', 'n', 'i', 's', 'b', 't', 'ts', 'v, k', 'n, i', 't, n', 'b, k, v'];
   const values = ['-v', 'v * 0', 'n + 1', 'n % 10', 'v::float', 'n::int', 'i::long', 'length(t)'];
   for (const key of [...keys, ...values]) {

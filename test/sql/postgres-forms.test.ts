@@ -101,7 +101,7 @@ test('after AS a keyword is a name unless its clause follows', async (t) => {
   }
 });
 
-test('maintenance statements and options of pgbench and vacuumdb are accepted', async (t) => {
+test('maintenance statements and options from pgbench and vacuumdb are accepted', async (t) => {
   const statement =
     'create table mt (a int not null, f char(84)) with (fillfactor=100, toast.x = 1, y)';
   t.is((await send(server, statement)).error, undefined);
@@ -125,7 +125,7 @@ test('CREATE SCHEMA IF NOT EXISTS accepts only public', async (t) => {
   t.throws(() => parse('create schema if not exists'), { message: 'schema name expected' });
 });
 
-test('DDL of migration tools is accepted', async (t) => {
+test('DDL from migration tools is accepted', async (t) => {
   const ddl = async (text: string): Promise<unknown> => {
     const body = new URLSearchParams({ query: text });
     const response = await fetch(`${server.url}/exec`, { method: 'POST', body });

@@ -97,7 +97,7 @@ test('concurrent executions of a scalar sub-query are independent', async (t) =>
   }
 });
 
-test('DISTINCT of symbols stops reading early and includes null', async (t) => {
+test('DISTINCT on symbols stops reading early and includes null', async (t) => {
   const symbols = async (query: string): Promise<(string | null)[]> =>
     (await rowsOf(server, query)).map(([text]) => text as string | null);
   // Other statements read `t` in the meantime.

@@ -84,7 +84,7 @@ function refuses(way: string, from: string, to: string): boolean {
 }
 
 for (const [type, literals] of Object.entries(SOURCES)) {
-  test.serial(`values of ${type} are converted alike on every protocol`, async (t) => {
+  test.serial(`${type} values are converted the same way by INSERT, UPDATE and COPY`, async (t) => {
     for (const [number, literal] of literals.entries()) {
       const source = `src_${named(type)}_${String(number)}`;
       await run(

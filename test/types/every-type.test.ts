@@ -154,7 +154,7 @@ const ROWS = [
   [TIMES[1], ...TYPES.map(({ json }) => json[1])],
 ];
 
-test('values of every type are unchanged on every protocol', async (t) => {
+test('values of every type round-trip unchanged over every protocol', async (t) => {
   t.timeout(120_000);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-types-'));
   const imports = join(root, 'import');

@@ -52,13 +52,13 @@ test('decimal literals have up to 76 digits', async (t) => {
   });
 });
 
-test('a string added to a time is a number in its unit', async (t) => {
+test("a string added to a time is read as a number in the time's unit", async (t) => {
   t.is(await cell("SELECT '2020-01-01'::timestamp - 1000::varchar"), '2019-12-31T23:59:59.999000Z');
   t.is(await cell('SELECT ts - 1000::varchar FROM t'), '2019-12-31T23:59:59.999000Z');
   t.is(await cell("SELECT ts + '1000' FROM t"), '2020-01-01T00:00:00.001000Z');
 });
 
-test('CAST truncates parameters in the same way as constants', async (t) => {
+test('CAST truncates parameters the same way as constants', async (t) => {
   for (const [type, value] of [
     ['SHORT', '70000'],
     ['BYTE', '300'],

@@ -150,7 +150,7 @@ test('a view is not used if it cannot or may not answer the query', async (t) =>
     t.notRegex(
       await plan(server, answered),
       /TableScanExec: v/,
-      'the view covers only a part of the time range',
+      'the view covers only part of the time range',
     );
     return server;
   });

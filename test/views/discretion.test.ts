@@ -68,7 +68,7 @@ const plan = async (who: string, query: string): Promise<string> => {
   return error ?? (dataset ?? []).flat().join('\n');
 };
 
-test.serial('without a right on a view nothing about it is visible', async (t) => {
+test.serial('nothing about a view is visible to users without a right on it', async (t) => {
   const text = await listed();
   t.notRegex(text, /seen|other|secret_base|hidden/);
   const there = await exec(server, ANN, "SELECT pause_job('refresh', 'seen')");
@@ -104,7 +104,7 @@ test.serial('values in refresh errors are shown only to users who may read them'
   await until(async () => {
     const [found] = await rows(server, ADMIN, error);
     return String(found?.[0]).includes('my diary');
-  }, 'it fails');
+  }, 'the refresh fails');
   t.deepEqual(await rows(server, ANN, error), []);
   for (const right of RIGHTS) {
     await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann');
@@ -116,7 +116,7 @@ test.serial('values in refresh errors are shown only to users who may read them'
   t.regex(await listed(), /diary/);
 });
 
-test.serial('the reason of an invalid view is shown only to readers of its query', async (t) => {
+test.serial('why a view is invalid is shown only to users who may read its query', async (t) => {
   await run(server, 'ALTER TABLE secret_base RENAME COLUMN hidden TO concealed');
   const reason = `SELECT invalidation_reason FROM live_views() WHERE view_name = 'other_live'`;
   await until(async () => {

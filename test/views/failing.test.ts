@@ -72,13 +72,13 @@ test('each REFRESH retries a failed view immediately', async (t) => {
     // The next automatic attempt is eight seconds away.
     await until(async () => (await failures()) === 4, 'the refresh fails four times');
     await run(server, 'REFRESH MATERIALIZED VIEW sums FULL');
-    await until(async () => (await failures()) === 5, 'it is tried');
+    await until(async () => (await failures()) === 5, 'the refresh is retried');
     const began = performance.now();
     await run(server, 'REFRESH MATERIALIZED VIEW sums FULL');
     await until(async () => (await failures()) === 6, 'the refresh is retried once');
     await run(server, "UPDATE notes SET note = '2'", 'REFRESH MATERIALIZED VIEW sums FULL');
     await current(server, 'sums');
-    t.true(performance.now() - began < 7_000, 'it waited');
+    t.true(performance.now() - began < 7_000, 'REFRESH waited for the next automatic attempt');
     t.deepEqual(await sorted(server, 'sums'), await sorted(server, SUMS));
     return server;
   });

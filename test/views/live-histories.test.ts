@@ -7,7 +7,7 @@ import test from 'ava';
 import { playHistories, playWithKills } from './history.js';
 import { live } from './live-history.js';
 
-test('live views equal their queries after random changes to their base tables', (t) =>
+test("live views match their queries' results after random base table changes", (t) =>
   playHistories(t, live));
 
-test('live views equal their queries after kills', (t) => playWithKills(t, live, 6));
+test("live views match their queries' results after kills", (t) => playWithKills(t, live, 6));

@@ -267,7 +267,7 @@ test('a live view is listed with its clauses, and can be re-created from them', 
     t.deepEqual(await rows(server, 'SELECT view_name FROM materialized_views()'), []);
     t.deepEqual((await rows(server, 'v')).length, 2, 'rows before the lower bound are excluded');
     const jobs = "SELECT state FROM jobs() WHERE name = 'v'";
-    await until(async () => (await rows(server, jobs))[0]?.[0] === 'waiting', 'a waiting job');
+    await until(async () => (await rows(server, jobs))[0]?.[0] === 'waiting', 'the job is waiting');
     await run(server, 'DROP LIVE VIEW v', ddl);
     await live(server, 'v');
     t.deepEqual((await rows(server, 'v')).length, 2);
@@ -508,7 +508,7 @@ test('rows of dropped partitions stay in the view across late rows and restarts'
     t.deepEqual(
       (await rows(server, 'v')).slice(0, -1),
       kept,
-      'TRUNCATE removes no rows of the view',
+      'TRUNCATE does not remove rows from the view',
     );
     await run(server, "INSERT INTO t VALUES ('2026-03-02T10:00:00.5Z', 'y', 1.0, 1)");
     await run(server, "UPDATE t SET x = 5.0 WHERE s = 'y'");

@@ -313,7 +313,7 @@ test('lookup tables are joined as they are when a bucket is computed', async (t)
   });
 });
 
-test('buckets of local days are correct across clock changes', async (t) => {
+test('local-day buckets are correct across clock changes', async (t) => {
   await withServer(async (server) => {
     const local = `SELECT ts, count() n, sum(x) x FROM t SAMPLE BY 1h
       ALIGN TO CALENDAR TIME ZONE 'Europe/Berlin'`;

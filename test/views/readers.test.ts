@@ -67,7 +67,7 @@ const running = async (mark: string): Promise<unknown> => {
 
 /** Waits until no query runs and only the newest snapshot exists. */
 async function released(mark: string): Promise<void> {
-  await until(async () => (await running(mark)) === undefined, `${mark} is gone`);
+  await until(async () => (await running(mark)) === undefined, `${mark} has ended`);
   await until(
     async () => (await rows(server, 'SELECT epoch FROM snapshots()')).length === 1,
     `${mark} holds no resources`,
@@ -102,7 +102,7 @@ async function ends(
   await released('by_timeout');
 
   const cancelled = post(of('by_cancel'));
-  await until(async () => (await running('by_cancel')) !== undefined, 'it runs');
+  await until(async () => (await running('by_cancel')) !== undefined, 'the query is running');
   const id = await running('by_cancel');
   const began = performance.now();
   await run(server, `CANCEL QUERY ${String(id)}`);
@@ -112,13 +112,13 @@ async function ends(
 
   const leaver = new AbortController();
   const left = post(of('by_leaving'), leaver.signal).catch(() => undefined);
-  await until(async () => (await running('by_leaving')) !== undefined, 'it runs');
+  await until(async () => (await running('by_leaving')) !== undefined, 'the query is running');
   leaver.abort();
   await left;
   await released('by_leaving');
 }
 
-test.serial('readers see a view with each kind of EXPIRE ROWS correctly', async (t) => {
+test.serial('readers see the right rows of a view with each kind of EXPIRE ROWS', async (t) => {
   t.timeout(300_000);
   for (const policy of POLICIES) {
     await run(server, `ALTER MATERIALIZED VIEW shown SET EXPIRE ROWS ${policy}`);

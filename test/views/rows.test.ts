@@ -56,7 +56,7 @@ test('views of plain rows and of the latest row per key follow every change', as
     await run(server, "INSERT INTO t VALUES ('2024-01-01T00:11:00Z', 'd', 9.0, 2)");
     await compare('after a kill');
     const kept = await rows(server, "SELECT partitionBy FROM tables() WHERE table_name = 'plain'");
-    t.deepEqual(kept, [['DAY']], 'the view has the partitioning of its base');
+    t.deepEqual(kept, [['DAY']], 'the view is partitioned like its base');
     return server;
   });
 });

@@ -157,7 +157,7 @@ test('views handle no rows, a gap of a century and 3,000 single-row partitions',
   await compare('no rows any more');
 });
 
-test('a refresh over its memory limit reports it, backs off and recovers', async (t) => {
+test('a refresh over its memory limit is reported, backs off and recovers', async (t) => {
   const server = await serve(t, 'query.memory.limit=24M');
   await run(
     server,
@@ -172,7 +172,7 @@ test('a refresh over its memory limit reports it, backs off and recovers', async
   t.regex(failing.error ?? '', /memory/);
   if (failing.state !== 'running') {
     t.is(failing.state, 'failing');
-    t.true(failing.nextMs > 500, `the next try is in ${failing.nextMs} ms`);
+    t.true(failing.nextMs > 500, `the next attempt is in ${failing.nextMs} ms`);
   }
   t.deepEqual(await rows(server, 'large'), []);
   // The other view stays up to date, and the server responds.
@@ -206,7 +206,10 @@ test('a long refresh does not delay other views', async (t) => {
     'CREATE MATERIALIZED VIEW quick AS (SELECT ts, sum(v) x FROM u SAMPLE BY 1h)',
     `CREATE MATERIALIZED VIEW slow AS (${SLOW})`,
   );
-  await until(async () => (await job(server, 'slow')).state === 'running', 'it runs');
+  await until(
+    async () => (await job(server, 'slow')).state === 'running',
+    'the refresh is running',
+  );
   await run(server, "INSERT INTO u VALUES ('2026-01-01', 1)");
   await current(server, 'quick');
   t.is((await job(server, 'slow')).state, 'running');
@@ -221,7 +224,7 @@ test('DROP, ALTER, TRUNCATE and shutdown during refreshes are safe', async (t) =
   const fill = `INSERT INTO t SELECT timestamp_sequence('2026-01-01', 1000), 's', x
     FROM long_sequence(${ROWS})`;
   const runs = async (): Promise<void> => {
-    await until(async () => (await job(server, 'v')).state === 'running', 'it runs');
+    await until(async () => (await job(server, 'v')).state === 'running', 'the refresh is running');
   };
   const begin = async (): Promise<void> => {
     await run(server, 'DROP TABLE IF EXISTS t', 'DROP MATERIALIZED VIEW IF EXISTS v', table, fill);
@@ -347,9 +350,9 @@ test('each of 300 views refreshes once per commit; idle views cost nothing', asy
     server,
     'CREATE MATERIALIZED VIEW fails AS (SELECT ts, max(s::decimal(9,2)) x FROM bad SAMPLE BY 1h)',
   );
-  await until(async () => (await job(server, 'fails')).failures > 2, 'it fails');
+  await until(async () => (await job(server, 'fails')).failures > 2, 'the refresh fails');
   const cpu = await cpuSeconds(server);
   await sleep(4_000);
   const idle = (await cpuSeconds(server)) - cpu;
-  t.true(idle < 0.2, `${idle} s of CPU time in 4 s of idleness`);
+  t.true(idle < 0.2, `${idle} s of CPU time in 4 idle seconds`);
 });
