@@ -118,7 +118,7 @@ export type Node =
        */
       restart_identity: boolean;
       /**
-       * Whether CASCADE is given: tables with foreign keys to these tables are truncated too.
+       * Whether CASCADE is given: tables with foreign keys to these tables are also truncated.
        */
       cascade: boolean;
     }
@@ -436,7 +436,7 @@ export type SelectNode = {
    */
   pivot: PivotNode | null;
   /**
-   * The hint: the content of a comment after SELECT that starts with a plus sign.
+   * The hint: the content of a comment that follows SELECT and starts with a plus sign.
    */
   hint: string | null;
 };
@@ -777,7 +777,7 @@ export type InsertNode = {
    */
   columns: Array<Name>;
   /**
-   * The leading VALUES rows, as long as they consist of plain literals.
+   * The leading VALUES rows that consist only of plain literals.
    */
   plain: PlainRows | null;
   /**
@@ -1213,7 +1213,7 @@ export type TokenType = 'Jwk' | 'Rest';
 
 export type Permission = {
   /**
-   * The permission's name in upper case, its words separated by single spaces.
+   * The permission's name in upper case, with its words separated by single spaces.
    */
   name: string;
   /**
