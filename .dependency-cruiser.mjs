@@ -59,7 +59,7 @@ const CONSOLE = [
   ['dialogs', 'editor', 'signin'],
   ['access', 'chart', 'import', 'jobs', 'plan', 'profile', 'queries', 'views'],
   ['cells', 'grid', 'schema', 'start', 'tables'],
-  ['follow', 'kept'],
+  ['follow', 'saved'],
   ['notebook'],
   ['shell'],
 ];

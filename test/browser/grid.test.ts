@@ -16,8 +16,8 @@ function head({ page }: ConsolePage, name: string): Locator {
   return page.locator('.grid-head-cell').filter({ has: page.getByText(name, { exact: true }) });
 }
 
-async function column({ page }: ConsolePage, place: number): Promise<string[]> {
-  return await page.locator(`.grid-cell[aria-colindex="${place + 1}"]`).allInnerTexts();
+async function column({ page }: ConsolePage, position: number): Promise<string[]> {
+  return await page.locator(`.grid-cell[aria-colindex="${position + 1}"]`).allInnerTexts();
 }
 
 async function clipboard({ page }: ConsolePage): Promise<string> {
@@ -84,10 +84,10 @@ browserTest('columns are moved, frozen, widened and reset', async (t) => {
     t.is((await shown.columns())[0], before.at(-2));
     await shown.page.keyboard.press('Shift+F10');
     await shown.page.getByRole('menuitemcheckbox', { name: 'Freeze up to here' }).click();
-    t.is(await shown.page.locator('.grid-head .held').count(), 1);
+    t.is(await shown.page.locator('.grid-head .frozen').count(), 1);
     await shown.page.keyboard.press('Control+B');
     t.deepEqual(await shown.columns(), before);
-    t.is(await shown.page.locator('.held').count(), 0);
+    t.is(await shown.page.locator('.frozen').count(), 0);
   });
 });
 
@@ -102,9 +102,9 @@ browserTest('a frozen column stays in view while others scroll', async (t) => {
     await shown.page.keyboard.press('End');
     await head(shown, 'c59').waitFor();
     const grid = await shown.page.locator('.grid').boundingBox();
-    const held = await head(shown, 'c0').boundingBox();
-    t.true((held?.x ?? 0) - (grid?.x ?? 0) < 60, 'c0 is still at the left edge');
-    const cell = shown.page.locator('.grid-row').first().locator('.grid-cell.held');
+    const headBox = await head(shown, 'c0').boundingBox();
+    t.true((headBox?.x ?? 0) - (grid?.x ?? 0) < 60, 'c0 is still at the left edge');
+    const cell = shown.page.locator('.grid-row').first().locator('.grid-cell.frozen');
     t.is(await cell.innerText(), '1');
   });
 });

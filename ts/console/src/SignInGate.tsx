@@ -147,12 +147,12 @@ async function begun(user: string): Promise<Session> {
 
 /** Calls `ask` until the server responds, and returns its result. */
 async function answered<T>(
-  ask: () => Promise<T>,
+  request: () => Promise<T>,
   setSilent: (isSilent: boolean) => void,
 ): Promise<T> {
   for (;;) {
     try {
-      const found = await ask();
+      const found = await request();
       setSilent(false);
       return found;
     } catch (cause) {

@@ -26,9 +26,9 @@ const policy = trustedTypes?.createPolicy('tidemark-templates', rules) ?? rules;
 export function template(html: string, isImportNode?: boolean, isSvg?: boolean): () => Node {
   let parsed: Node | undefined;
   const parse = (): Node => {
-    const holder = document.createElement('template');
-    holder.innerHTML = policy.createHTML(html);
-    const first = isSvg ? holder.content.firstChild?.firstChild : holder.content.firstChild;
+    const container = document.createElement('template');
+    container.innerHTML = policy.createHTML(html);
+    const first = isSvg ? container.content.firstChild?.firstChild : container.content.firstChild;
     if (!first) {
       throw new Error(html);
     }

@@ -11,7 +11,7 @@ import {
   tokenEnd,
   tokenStatement,
   type Change,
-  type Place,
+  type GrantTarget,
 } from '../src/access/model.js';
 
 const COLUMNS = ['permission', 'table_name', 'column_name', 'grant_option', 'origin', 'granted_to'];
@@ -48,12 +48,12 @@ const CATALOGUE = catalogueOf({
   ],
 });
 
-function at(table?: string, column?: string): Place {
+function at(table?: string, column?: string): GrantTarget {
   return { table, column };
 }
 
-function change(permission: string, place: Place, isGrant = true): Change {
-  return { permission, ...place, isGrant };
+function change(permission: string, target: GrantTarget, isGrant = true): Change {
+  return { permission, ...target, isGrant };
 }
 
 test('a permission is shown as granted, grantable, inherited, partial or missing', (t) => {
@@ -83,9 +83,9 @@ test('a column has its own grants, the grants of its table, and implied grants',
 });
 
 test('a permission applies at the levels listed by the server, also to views', (t) => {
-  const places = ['all', 'table', 'column', 'view', 'materialized', 'live'] as const;
+  const levels = ['all', 'table', 'column', 'view', 'materialized', 'live'] as const;
   const on = (permission: string): string =>
-    places.filter((what) => applies(CATALOGUE, permission, what)).join(' ');
+    levels.filter((what) => applies(CATALOGUE, permission, what)).join(' ');
   t.is(on('SELECT'), 'all table column view materialized live');
   t.is(on('UPDATE'), 'all table column');
   t.is(on('INSERT'), 'all table');
@@ -162,14 +162,14 @@ test('a password with any characters becomes a string literal', (t) => {
 
 test('tokens are created and dropped with string literals', (t) => {
   const feed = { kind: 'service account', name: 'my feed' } as const;
-  const words = 'ALTER SERVICE ACCOUNT "my feed"';
-  t.is(tokenStatement(feed, '1d', false), `${words} CREATE TOKEN TYPE REST WITH TTL '1d'`);
+  const alteration = 'ALTER SERVICE ACCOUNT "my feed"';
+  t.is(tokenStatement(feed, '1d', false), `${alteration} CREATE TOKEN TYPE REST WITH TTL '1d'`);
   t.is(
     tokenStatement(feed, "1d' REFRESH --", true),
-    `${words} CREATE TOKEN TYPE REST WITH TTL '1d'' REFRESH --' REFRESH`,
+    `${alteration} CREATE TOKEN TYPE REST WITH TTL '1d'' REFRESH --' REFRESH`,
   );
-  t.is(tokenEnd(feed), `${words} DROP TOKEN TYPE REST`);
-  t.is(tokenEnd(feed, "tdm_'x"), `${words} DROP TOKEN TYPE REST 'tdm_''x'`);
+  t.is(tokenEnd(feed), `${alteration} DROP TOKEN TYPE REST`);
+  t.is(tokenEnd(feed, "tdm_'x"), `${alteration} DROP TOKEN TYPE REST 'tdm_''x'`);
 });
 
 test('a grant through a group is not shown as a direct grant', (t) => {

@@ -6,9 +6,9 @@ const BODY =
   '"STRING"}],"timestamp":-1,"dataset":[[1,"x]\\"[,\\\\"],[2,null],[3,"é\\u0001"]],' +
   '"count":3,"timings":{"execute":12}}';
 
-function readIn(pieces: readonly string[]): { rows: Row[]; reader: AnswerReader } {
+function readIn(chunks: readonly string[]): { rows: Row[]; reader: AnswerReader } {
   const reader = new AnswerReader();
-  const rows = pieces.flatMap((piece) => reader.feed(piece));
+  const rows = chunks.flatMap((chunk) => reader.feed(chunk));
   return { rows, reader };
 }
 
@@ -19,8 +19,8 @@ test('a response is parsed to the same result however it is split', (t) => {
     [3, 'é\u0001'],
   ];
   for (let size = 1; size <= BODY.length; size++) {
-    const pieces = BODY.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
-    const { rows, reader } = readIn(pieces);
+    const chunks = BODY.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+    const { rows, reader } = readIn(chunks);
     t.deepEqual(rows, expected, `chunks of ${size} characters`);
     t.is(reader.head?.query, 'select "dataset":[ x');
     t.is(reader.head?.timestamp, -1);

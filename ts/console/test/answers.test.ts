@@ -16,12 +16,12 @@ const ANSWER = event('answer', { columns: COLUMNS, dataset: [[1], [2]] });
 /** Follows a server whose streams send the listed events, one list per stream. */
 function followed(...streams: (readonly ServerEvent[] | Error)[]) {
   const heard: unknown[] = [];
-  const asked: LiveQuery[] = [];
+  const requested: LiveQuery[] = [];
   let open = 0;
   let polled = 0;
   const source = answerSource(FOLLOWED, {
     async *live(query, signal) {
-      asked.push(query);
+      requested.push(query);
       const next = streams.shift() ?? [];
       if (next instanceof Error) {
         throw next;
@@ -48,7 +48,7 @@ function followed(...streams: (readonly ServerEvent[] | Error)[]) {
     polled: (reason) => reason !== undefined && heard.push(reason),
     failed: (message, isLost, retryMs) => heard.push([message, isLost, retryMs]),
   });
-  return { heard, asked, open: () => open, polled: () => polled, close };
+  return { heard, asked: requested, open: () => open, polled: () => polled, close };
 }
 
 async function until(t: ExecutionContext, holds: () => boolean): Promise<void> {

@@ -90,7 +90,7 @@ class Script {
   constructor(
     table: (reads: number) => { rows: readonly Row[]; txn: number; head?: AnswerHead },
     refuse: (from: string, feeds: number) => Error | undefined = () => undefined,
-    most = 10,
+    max = 10,
   ) {
     const server: FeedServer = {
       changes: (from, signal) => this.#changes(from, signal, refuse),
@@ -105,7 +105,7 @@ class Script {
           signal.addEventListener('abort', () => resolve());
         }),
     };
-    const source = feedSource({ table: 't', rows: most }, server);
+    const source = feedSource({ table: 't', rows: max }, server);
     const { close } = source.subscribe({
       rows: (_, rows) => {
         this.shown = rows;
@@ -153,7 +153,7 @@ class Script {
     }
   }
 
-  tell(...events: (ServerEvent | Error)[]): void {
+  send(...events: (ServerEvent | Error)[]): void {
     for (const one of events) {
       this.#push?.(one);
     }
@@ -165,8 +165,8 @@ class Script {
 }
 
 async function until(t: ExecutionContext, what: () => boolean, message: string): Promise<void> {
-  for (let turns = 0; !what(); turns += 1) {
-    if (turns > 2000) {
+  for (let ticks = 0; !what(); ticks += 1) {
+    if (ticks > 2000) {
       t.fail(message);
       return;
     }
@@ -177,17 +177,17 @@ async function until(t: ExecutionContext, what: () => boolean, message: string):
 test('the last rows are read once, and arriving rows are added', async (t) => {
   const script = new Script(() => ({ rows: [row(1), row(2)], txn: 5 }));
   await until(t, () => script.open === 1, 'a feed');
-  script.tell(SCHEMA, at(6));
+  script.send(SCHEMA, at(6));
   await until(t, () => script.shown.length === 2, 'the last rows');
-  script.tell(came(7, row(3)), came(9, row(4), row(2, 22)));
+  script.send(came(7, row(3)), came(9, row(4), row(2, 22)));
   await until(t, () => script.shown.length === 5, 'arriving rows');
   t.deepEqual(numbers(script.shown), [1, 2, 22, 3, 4]);
   t.deepEqual([script.reads, script.began], [1, ['now']]);
-  script.tell(event('comment', undefined));
+  script.send(event('comment', undefined));
   await until(t, () => script.heard.at(-1) === 'same', 'unchanged rows');
   script.close();
   await until(t, () => script.open === 0, 'a closed feed');
-  script.tell(came(10, row(5)));
+  script.send(came(10, row(5)));
   await new Promise((resolve) => setTimeout(resolve, 150));
   t.is(script.shown.length, 5, 'no rows are reported after close');
 });
@@ -196,10 +196,10 @@ test('a feed opened before the rows were read restarts after them', async (t) =>
   const script = new Script(() => ({ rows: [row(1), row(2)], txn: 8 }));
   await until(t, () => script.open === 1, 'a feed');
   // The rows of transaction 8 are already shown.
-  script.tell(SCHEMA, at(6), came(8, row(2)));
+  script.send(SCHEMA, at(6), came(8, row(2)));
   await until(t, () => script.began.length === 2, 'another feed');
   t.deepEqual(script.began, ['now', '8']);
-  script.tell(SCHEMA, came(9, row(3)));
+  script.send(SCHEMA, came(9, row(3)));
   await until(t, () => script.shown.length === 3, 'arriving rows');
   t.deepEqual([numbers(script.shown), script.reads], [[1, 2, 3], 1]);
   script.close();
@@ -210,9 +210,9 @@ test('a changed range causes a new read, after which the feed resumes', async (t
     reads === 1 ? { rows: [row(1), row(2)], txn: 5 } : { rows: [row(1, 100)], txn: 12 },
   );
   await until(t, () => script.open === 1, 'a feed');
-  script.tell(SCHEMA, at(6));
+  script.send(SCHEMA, at(6));
   await until(t, () => script.shown.length === 2, 'the last rows');
-  script.tell(
+  script.send(
     event('range', undefined, { txn: 11, ranges: [{ from: null, to: null }] }),
     came(11, ...Array.from({ length: 9 }, (_, n) => row(n))),
   );
@@ -229,10 +229,10 @@ test('more new rows than are shown cause a read instead of individual additions'
     3,
   );
   await until(t, () => script.open === 1, 'a feed');
-  script.tell(SCHEMA, at(6));
+  script.send(SCHEMA, at(6));
   await until(t, () => script.shown.length === 3, 'the last rows');
   const many = Array.from({ length: 4 }, (_, n) => row(n));
-  script.tell(event('rows', '7-4', { txn: 7, dataset: many }));
+  script.send(event('rows', '7-4', { txn: 7, dataset: many }));
   await until(t, () => script.reads === 2 && script.open === 1, 'another read');
   t.deepEqual(script.began, ['now', '8']);
   script.close();
@@ -241,13 +241,13 @@ test('more new rows than are shown cause a read instead of individual additions'
 test('an incomplete change is not shown, and is sent again after a lost connection', async (t) => {
   const script = new Script(() => ({ rows: [row(1)], txn: 5 }));
   await until(t, () => script.open === 1, 'a feed');
-  script.tell(SCHEMA, at(6));
+  script.send(SCHEMA, at(6));
   await until(t, () => script.shown.length === 1, 'the last rows');
   const half = event('rows', undefined, { txn: 7, dataset: [row(2)] });
-  script.tell(half, new Unreachable('broken off'));
+  script.send(half, new Unreachable('broken off'));
   await until(t, () => script.began.length === 2 && script.open === 1, 'another feed');
   t.deepEqual(script.began, ['now', '6']);
-  script.tell(SCHEMA, half, came(7, row(3)));
+  script.send(SCHEMA, half, came(7, row(3)));
   await until(t, () => script.shown.length === 3, 'the complete change');
   t.deepEqual(numbers(script.shown), [1, 2, 3]);
   t.false(script.heard.some(Array.isArray), 'a single lost connection is not reported');
@@ -260,9 +260,9 @@ test('repeated failures are reported, and retried with increasing delays', async
     (_, feeds) => (feeds > 1 && feeds < 4 ? new Unreachable('no answer') : undefined),
   );
   await until(t, () => script.open === 1, 'a feed');
-  script.tell(SCHEMA, at(6));
+  script.send(SCHEMA, at(6));
   await until(t, () => script.shown.length === 1, 'the last rows');
-  script.tell(new Unreachable('broken off'));
+  script.send(new Unreachable('broken off'));
   await until(t, () => script.began.length === 4, 'three more attempts');
   t.deepEqual(script.heard.filter(Array.isArray), [
     ['no answer', true, 1000],
@@ -280,11 +280,11 @@ test('a table whose columns changed is read again', async (t) => {
       : { rows: [[...row(1), null]], txn: 7, head: { ...HEAD, columns } },
   );
   await until(t, () => script.open === 1, 'a feed');
-  script.tell(SCHEMA, at(6));
+  script.send(SCHEMA, at(6));
   await until(t, () => script.shown.length === 1, 'the last rows');
-  script.tell(event('schema', undefined, { columns }));
+  script.send(event('schema', undefined, { columns }));
   await until(t, () => script.reads === 2 && script.open === 1, 'another read');
-  script.tell(event('schema', undefined, { columns }), at(8));
+  script.send(event('schema', undefined, { columns }), at(8));
   await until(t, () => script.heard.at(-1) === 'same', 'rows that are up to date');
   t.deepEqual([script.shown[0]?.length, script.reads], [3, 2]);
   script.close();
@@ -296,16 +296,16 @@ test('an expired position restarts the feed', async (t) => {
     (from) => (from === '6' ? new SqlError('too long ago', undefined, 410) : undefined),
   );
   await until(t, () => script.open === 1, 'a feed');
-  script.tell(SCHEMA, at(6));
+  script.send(SCHEMA, at(6));
   await until(t, () => script.shown.length === 1, 'the last rows');
-  script.tell(event('error', undefined, { error: 'the table is another one' }));
+  script.send(event('error', undefined, { error: 'the table is another one' }));
   await until(
     t,
     () => script.began.length === 3 || script.heard.length > 9,
     'a feed from the current position',
   );
   await until(t, () => script.open === 1, 'a feed');
-  script.tell(SCHEMA, at(9));
+  script.send(SCHEMA, at(9));
   await until(t, () => script.reads === 2, 'another read');
   t.is(script.began.at(-1), 'now');
   script.close();

@@ -82,7 +82,7 @@ test('rows appear as they arrive and keep their numbers', (t) => {
   t.is(one.follower.result(), first, 'the grid keeps its result and its scroll position');
   t.deepEqual(shown(one), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
   t.is(first?.numberOf(0), 5);
-  t.deepEqual(one.follower.unseen(), { count: 0, isLeast: false });
+  t.deepEqual(one.follower.unseen(), { count: 0, isLowerBound: false });
   t.is(one.follower.feed().state, 'live');
 });
 
@@ -94,12 +94,12 @@ test('displayed rows stay while the user scrolls back; new rows are counted', (t
   one.give(rowsOf(3, 13));
   one.give(rowsOf(5, 15));
   t.deepEqual(shown(one), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  t.deepEqual(one.follower.unseen(), { count: 5, isLeast: false });
+  t.deepEqual(one.follower.unseen(), { count: 5, isLowerBound: false });
   one.give(rowsOf(50, 60));
-  t.deepEqual(one.follower.unseen(), { count: 15, isLeast: true });
+  t.deepEqual(one.follower.unseen(), { count: 15, isLowerBound: true });
   one.follower.hold(false);
   t.deepEqual(shown(one)[0], 50);
-  t.deepEqual(one.follower.unseen(), { count: 0, isLeast: false });
+  t.deepEqual(one.follower.unseen(), { count: 0, isLowerBound: false });
 });
 
 test('a paused follower requests nothing; changed columns start a new result', (t) => {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 
 import { read, write } from '../src/cells/file.js';
 import { EMPTY, type Cell, type Notebook } from '../src/cells/model.js';
-import { merge, type Choice } from '../src/kept/merge.js';
+import { merge, type Choice } from '../src/saved/merge.js';
 
 function sql(name: string, text: string): Cell {
   return { kind: 'sql', id: name, name, text, view: 'grid' };
@@ -125,11 +125,11 @@ test('merging loses no change made on only one side', (t) => {
       const result = merged(both);
       const again = read(write(result));
       t.deepEqual(texts(again), texts(result));
-      const kept = JSON.stringify(texts(result));
+      const before = JSON.stringify(texts(result));
       for (const cell of [...mine.cells, ...theirs.cells]) {
         const inBase = base.cells.some(({ text: was }) => was === cell.text);
         if (!inBase) {
-          t.true(kept.includes(cell.text), `${cell.text} is missing from ${kept}`);
+          t.true(before.includes(cell.text), `${cell.text} is missing from ${before}`);
         }
       }
       t.deepEqual(texts(merge(base, mine, base).merged(NONE)), texts(mine));

@@ -15,7 +15,7 @@ import {
   type Notebook,
 } from '../src/cells/model.js';
 import { compose, valueOf } from '../src/cells/statement.js';
-import { instant, timeOf } from '../src/cells/times.js';
+import { serverTime, timeOf } from '../src/cells/times.js';
 
 const NOW = Date.parse('2026-03-31T12:34:56.789Z');
 
@@ -143,8 +143,17 @@ test('text that resembles the file format survives a round trip', (t) => {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
     return Math.floor((state / 2_147_483_648) * below);
   };
-  const parts = ['<!-- cell -->', '<!-- cell', '\\', '```', '````', '```sql cell=a', '`', '---'];
-  parts.push(
+  const fragments = [
+    '<!-- cell -->',
+    '<!-- cell',
+    '\\',
+    '```',
+    '````',
+    '```sql cell=a',
+    '`',
+    '---',
+  ];
+  fragments.push(
     '\n',
     '\n',
     '\n',
@@ -157,12 +166,17 @@ test('text that resembles the file format survives a round trip', (t) => {
   );
   for (let round = 0; round < 2000; round += 1) {
     const cells = Array.from({ length: 1 + random(4) }, (_, index): Cell => {
-      const text = Array.from({ length: random(14) }, () => parts[random(parts.length)]).join('');
-      const kept = text.replace(/^(?:[ \t]*\n)+/, '').trimEnd();
-      return random(2) === 0 ? { kind: 'markdown', id: '', text: kept } : sql(`n${index}`, kept);
+      const text = Array.from(
+        { length: random(14) },
+        () => fragments[random(fragments.length)],
+      ).join('');
+      const expected = text.replace(/^(?:[ \t]*\n)+/, '').trimEnd();
+      return random(2) === 0
+        ? { kind: 'markdown', id: '', text: expected }
+        : sql(`n${index}`, expected);
     });
-    const made = notebook(cells);
-    t.deepEqual(facts(read(write(made))), facts(made), write(made));
+    const created = notebook(cells);
+    t.deepEqual(facts(read(write(created))), facts(created), write(created));
   }
 });
 
@@ -311,13 +325,13 @@ test('error positions refer to the text that the user wrote', (t) => {
 });
 
 test('relative and absolute time expressions are parsed', (t) => {
-  t.is(instant('now', NOW), '2026-03-31T12:34:56.789Z');
-  t.is(instant('today', NOW), '2026-03-31T00:00:00.000Z');
-  t.is(instant('now - 90m', NOW), '2026-03-31T11:04:56.789Z');
-  t.is(instant('now-1M', NOW), '2026-02-28T12:34:56.789Z', 'the previous month has fewer days');
-  t.is(instant('today+1y', NOW), '2027-03-31T00:00:00.000Z');
-  t.is(instant('2026-01-02 03:04', NOW), '2026-01-02T03:04:00Z');
-  t.is(instant('2026-01-02 03:04:05.123456789', NOW), '2026-01-02T03:04:05.123456789Z');
+  t.is(serverTime('now', NOW), '2026-03-31T12:34:56.789Z');
+  t.is(serverTime('today', NOW), '2026-03-31T00:00:00.000Z');
+  t.is(serverTime('now - 90m', NOW), '2026-03-31T11:04:56.789Z');
+  t.is(serverTime('now-1M', NOW), '2026-02-28T12:34:56.789Z', 'the previous month has fewer days');
+  t.is(serverTime('today+1y', NOW), '2027-03-31T00:00:00.000Z');
+  t.is(serverTime('2026-01-02 03:04', NOW), '2026-01-02T03:04:00Z');
+  t.is(serverTime('2026-01-02 03:04:05.123456789', NOW), '2026-01-02T03:04:05.123456789Z');
   for (const text of ['', 'yesterday', 'now-', 'now-1q', '2026-02-30', '2026-01-01 25:00', '1']) {
     t.is(timeOf(text, NOW), undefined, text);
   }
@@ -343,10 +357,10 @@ test('undo reverses each kind of change', (t) => {
 });
 
 test('new cell names are unique, ignoring case', (t) => {
-  const made = notebook([sql('cell_1', ''), sql('Prices', '')]);
-  t.is(freeName(made), 'cell_2');
-  t.is(freeName(made, 'prices'), 'prices_1');
-  t.regex(nameTrouble(made, '', 'PRICES') ?? '', /Another cell is already named Prices/);
-  t.regex(nameTrouble(made, '', 'a-b') ?? '', /letters, digits/);
-  t.is(nameTrouble(made, sqlCells(made)[1]?.id ?? '', 'prices'), undefined);
+  const created = notebook([sql('cell_1', ''), sql('Prices', '')]);
+  t.is(freeName(created), 'cell_2');
+  t.is(freeName(created, 'prices'), 'prices_1');
+  t.regex(nameTrouble(created, '', 'PRICES') ?? '', /Another cell is already named Prices/);
+  t.regex(nameTrouble(created, '', 'a-b') ?? '', /letters, digits/);
+  t.is(nameTrouble(created, sqlCells(created)[1]?.id ?? '', 'prices'), undefined);
 });

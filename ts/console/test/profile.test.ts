@@ -12,7 +12,7 @@ import {
   type Facts,
 } from '../src/profile/questions.js';
 import { summarize, type ColumnSummary } from '../src/profile/summary.js';
-import { turns } from '../src/profile/turns.js';
+import { serialQueue } from '../src/profile/serial-queue.js';
 
 function answer(record: Readonly<Record<string, string | number | null>>): Answer {
   const columns = Object.keys(record).map((name) => ({ name, type: 'LONG' }));
@@ -59,7 +59,7 @@ test('only statistics that suit the column type are queried', (t) => {
 
 test('query results are combined into one profile', (t) => {
   const facts = factsOf(answer(NUMBERS));
-  t.like(facts.profile, { rows: 10, nulls: 2, least: '-1', greatest: '23', mean: 4 });
+  t.like(facts.profile, { rows: 10, nulls: 2, min: '-1', max: '23', mean: 4 });
   const columns = [
     { name: 'part', type: 'INT' },
     { name: 'n', type: 'LONG' },
@@ -111,18 +111,18 @@ test('frequent strings are listed unless all are distinct', (t) => {
 });
 
 async function all(
-  asked: string[],
+  requested: string[],
   refuse: (statement: string) => Error | undefined,
   signal = new AbortController().signal,
 ): Promise<ColumnSummary[]> {
   const known: ColumnSummary[] = [];
   const column = { name: 'c', type: 'DOUBLE' };
-  const ask = (statement: string): Promise<Answer> => {
-    asked.push(statement);
+  const run = (statement: string): Promise<Answer> => {
+    requested.push(statement);
     const error = refuse(statement);
     return error ? Promise.reject(error) : Promise.resolve(answer(NUMBERS));
   };
-  for await (const one of summarize(column, rowsOfTable('t'), signal, ask)) {
+  for await (const one of summarize(column, rowsOfTable('t'), signal, run)) {
     known.push(one);
   }
   return known;
@@ -131,10 +131,10 @@ async function all(
 const TIMEOUT = new SqlError('timeout, query aborted [timeout=10000ms]', 0, 400);
 
 test('a sample of the rows is profiled if all rows take too long', async (t) => {
-  const asked: string[] = [];
-  const known = await all(asked, (text) => (text.endsWith('FROM "t"') ? TIMEOUT : undefined));
-  t.is(known.at(-1)?.partName, 'the last 1,000,000 rows');
-  t.true(asked.slice(1).every((text) => text.includes('LIMIT -1000000')));
+  const requested: string[] = [];
+  const known = await all(requested, (text) => (text.endsWith('FROM "t"') ? TIMEOUT : undefined));
+  t.is(known.at(-1)?.sampleName, 'the last 1,000,000 rows');
+  t.true(requested.slice(1).every((text) => text.includes('LIMIT -1000000')));
 });
 
 test('statistics that time out are listed as missing while others are shown', async (t) => {
@@ -153,12 +153,12 @@ test('an error other than a limit is thrown', async (t) => {
 });
 
 test('queued requests run one at a time, and aborted ones do not block', async (t) => {
-  const turn = turns();
+  const enter = serialQueue();
   const abort = new AbortController();
-  const first = await turn(new AbortController().signal);
+  const first = await enter(new AbortController().signal);
   const order: string[] = [];
-  const given = turn(abort.signal).then(() => order.push('given up'));
-  const third = turn(new AbortController().signal).then(() => order.push('third'));
+  const given = enter(abort.signal).then(() => order.push('given up'));
+  const third = enter(new AbortController().signal).then(() => order.push('third'));
   abort.abort();
   await new Promise((resolve) => setTimeout(resolve, 5));
   t.deepEqual(order, [], 'the first request is still running');

@@ -66,7 +66,7 @@ test('a profile contains counts, minimum, maximum and sums', (t) => {
   const column: Column = { name: 'd', type: 'DOUBLE' };
   const rows: Row[] = [[1], [2], [2], [null], [10], [NaN]];
   const profile = profileOf(column, 0, rows);
-  t.like(profile, { rows: 6, nulls: 1, distinct: 4, least: '1', mean: 3.75 });
+  t.like(profile, { rows: 6, nulls: 1, distinct: 4, min: '1', mean: 3.75 });
   t.deepEqual(profile.frequent[0], { text: '2', count: 2 });
   t.is(profile.bins.length, 24);
   t.is(
@@ -76,7 +76,7 @@ test('a profile contains counts, minimum, maximum and sums', (t) => {
   t.is(profile.bins[0]?.count, 1);
   t.is(profile.bins.at(-1)?.count, 1);
   const text = profileOf({ name: 's', type: 'VARCHAR' }, 0, [['x'], [''], ['abc']]);
-  t.like(text, { empty: 1, longest: 3, least: undefined, frequent: [], bins: [] });
+  t.like(text, { empty: 1, maxLength: 3, min: undefined, frequent: [], bins: [] });
   t.deepEqual(profileOf(column, 0, []).bins, []);
   const huge = profileOf(column, 0, [[-1.7e308], [1.7e308]]);
   t.is(huge.bins.at(-1)?.count, 1);

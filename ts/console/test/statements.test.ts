@@ -96,7 +96,7 @@ test('a word after AS or a dot is a name', (t) => {
 });
 
 test('any text is split into ordered tokens', (t) => {
-  const pieces = [
+  const fragments = [
     "'",
     '"',
     '--',
@@ -117,7 +117,7 @@ test('any text is split into ordered tokens', (t) => {
   let state = 42;
   const next = (): number => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648);
   for (let round = 0; round < 500; round++) {
-    const text = Array.from({ length: 20 }, () => pieces[next() % pieces.length]).join('');
+    const text = Array.from({ length: 20 }, () => fragments[next() % fragments.length]).join('');
     let before = 0;
     for (const { start, end } of scan(text)) {
       t.true(start >= before && end > start && end <= text.length, JSON.stringify(text));

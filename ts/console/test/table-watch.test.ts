@@ -10,19 +10,19 @@ const COMMENT: ServerEvent = { name: 'comment', id: undefined, data: '' };
 interface Heard {
   readonly changed: string[];
   readonly feeds: (readonly [string, string])[];
-  readonly asked: (readonly string[])[];
+  readonly requested: (readonly string[])[];
 }
 
 /** Watches scripted feeds until `isEnough` returns true. */
 async function watch(
   tables: readonly string[],
-  feed: (table: string, turn: number) => readonly (ServerEvent | Error)[],
-  transactions: (turn: number) => ReadonlyMap<string, string>,
+  feed: (table: string, attempt: number) => readonly (ServerEvent | Error)[],
+  transactions: (attempt: number) => ReadonlyMap<string, string>,
   isEnough: (heard: Heard) => boolean,
 ): Promise<Heard> {
-  const heard: Heard = { changed: [], feeds: [], asked: [] };
+  const heard: Heard = { changed: [], feeds: [], requested: [] };
   const abort = new AbortController();
-  const look = (): void => {
+  const check = (): void => {
     if (isEnough(heard)) {
       abort.abort();
     }
@@ -36,10 +36,10 @@ async function watch(
     });
   const server: WatchServer = {
     changes: async function* (table, from, signal) {
-      const turn = heard.feeds.filter(([one]) => one === table).length;
+      const attempt = heard.feeds.filter(([one]) => one === table).length;
       heard.feeds.push([table, from]);
-      look();
-      for (const event of feed(table, turn)) {
+      check();
+      for (const event of feed(table, attempt)) {
         if (event instanceof Error) {
           throw event;
         }
@@ -47,15 +47,15 @@ async function watch(
       }
       await never(signal);
     },
-    transactions: (asked) => {
-      heard.asked.push(asked);
-      look();
-      return Promise.resolve(transactions(heard.asked.length));
+    transactions: (requested) => {
+      heard.requested.push(requested);
+      check();
+      return Promise.resolve(transactions(heard.requested.length));
     },
   };
   const changed = (table: string): void => {
     heard.changed.push(table);
-    look();
+    check();
   };
   await watchTables(tables, changed, abort.signal, server);
   return heard;
@@ -65,9 +65,9 @@ test('three tables have feeds; others are polled in one query', async (t) => {
   const heard = await watch(
     ['a', 'b', 'c', 'd', 'e'],
     (table) => [COMMENT, SCHEMA, ...(table === 'b' ? [ROWS] : [])],
-    (turn) =>
+    (attempt) =>
       new Map([
-        ['d', String(turn > 1)],
+        ['d', String(attempt > 1)],
         ['e', '1'],
       ]),
     ({ changed }) => changed.length >= 2,
@@ -78,13 +78,13 @@ test('three tables have feeds; others are polled in one query', async (t) => {
     ['c', 'now'],
   ]);
   t.deepEqual(heard.changed, ['b', 'd']);
-  t.deepEqual(heard.asked[0], ['d', 'e']);
+  t.deepEqual(heard.requested[0], ['d', 'e']);
 });
 
 test('an ended feed resumes from its position, or its table counts as changed', async (t) => {
   const goesOn = await watch(
     ['a'],
-    (_table, turn) => (turn === 0 ? [ROWS, new Unreachable('gone')] : [COMMENT]),
+    (_table, attempt) => (attempt === 0 ? [ROWS, new Unreachable('gone')] : [COMMENT]),
     () => new Map(),
     ({ feeds }) => feeds.length === 2,
   );
@@ -92,14 +92,15 @@ test('an ended feed resumes from its position, or its table counts as changed', 
     ['a', 'now'],
     ['a', '7'],
   ]);
-  const anew = await watch(
+  const secondWatch = await watch(
     ['a'],
-    (_table, turn) => (turn === 0 ? [ROWS, new SqlError('too old', undefined, 410)] : [COMMENT]),
+    (_table, attempt) =>
+      attempt === 0 ? [ROWS, new SqlError('too old', undefined, 410)] : [COMMENT],
     () => new Map(),
     ({ changed }) => changed.length === 2,
   );
-  t.deepEqual(anew.feeds.at(-1), ['a', 'now']);
-  t.deepEqual(anew.changed, ['a', 'a']);
+  t.deepEqual(secondWatch.feeds.at(-1), ['a', 'now']);
+  t.deepEqual(secondWatch.changed, ['a', 'a']);
 });
 
 test('a table without a feed is polled, and a view counts as changed', async (t) => {
@@ -110,6 +111,6 @@ test('a table without a feed is polled, and a view counts as changed', async (t)
     ({ changed }) => changed.length === 1,
   );
   t.is(heard.feeds.length, 1);
-  t.true(heard.asked.length >= 4, 'the view counts as changed only after several polls');
-  t.deepEqual(heard.asked[0], ['v']);
+  t.true(heard.requested.length >= 4, 'the view counts as changed only after several polls');
+  t.deepEqual(heard.requested[0], ['v']);
 });

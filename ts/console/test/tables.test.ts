@@ -1,13 +1,13 @@
 import test from 'ava';
-import { bytesText, instantText } from '../src/model/format.js';
+import { bytesText, timestampText } from '../src/model/format.js';
 import { Rates, sparkline } from '../src/model/rates.js';
 
 test('sizes and timestamps are formatted briefly', (t) => {
   t.is(bytesText(0), '0 B');
   t.is(bytesText(1536), '1.5 KiB');
   t.is(bytesText(3 * 1024 ** 3), '3.0 GiB');
-  t.is(instantText('2026-01-01T10:30:00.123456Z'), '2026-01-01 10:30:00');
-  t.is(instantText(undefined), '–');
+  t.is(timestampText('2026-01-01T10:30:00.123456Z'), '2026-01-01 10:30:00');
+  t.is(timestampText(undefined), '–');
 });
 
 test('the ingestion rate covers the last ten seconds', (t) => {

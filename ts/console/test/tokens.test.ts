@@ -12,7 +12,7 @@ const ON_EDITOR = ['bg-surface', 'bg-active-line', 'bg-selected'];
 interface Rule {
   readonly role: string;
   readonly over: readonly string[];
-  readonly least: number;
+  readonly minContrast: number;
 }
 
 const SYNTAX = ['keyword', 'function', 'string', 'number', 'variable', 'comment', 'operator'];
@@ -20,22 +20,22 @@ const RULES: readonly Rule[] = [
   ...['text', 'text-muted', 'text-faint', 'null', 'accent-text'].map((role) => ({
     role,
     over: TEXT_GROUNDS,
-    least: 4.5,
+    minContrast: 4.5,
   })),
-  ...['accent', 'focus'].map((role) => ({ role, over: STATE_GROUNDS, least: 3 })),
-  { role: 'line-control', over: ['bg-surface', 'bg-app'], least: 3 },
-  { role: 'on-accent', over: ['accent', 'accent-hover'], least: 4.5 },
-  { role: 'on-danger', over: ['danger', 'danger-hover'], least: 4.5 },
+  ...['accent', 'focus'].map((role) => ({ role, over: STATE_GROUNDS, minContrast: 3 })),
+  { role: 'line-control', over: ['bg-surface', 'bg-app'], minContrast: 3 },
+  { role: 'on-accent', over: ['accent', 'accent-hover'], minContrast: 4.5 },
+  { role: 'on-danger', over: ['danger', 'danger-hover'], minContrast: 4.5 },
   ...['ok', 'warn', 'error'].map((role) => ({
     role,
     over: [...STATE_GROUNDS, ...(role === 'ok' ? ['ok-bg'] : [`${role}-bg`])],
-    least: 4.5,
+    minContrast: 4.5,
   })),
-  ...SYNTAX.map((name) => ({ role: `syn-${name}`, over: ON_EDITOR, least: 4.5 })),
+  ...SYNTAX.map((name) => ({ role: `syn-${name}`, over: ON_EDITOR, minContrast: 4.5 })),
   ...Array.from({ length: 8 }, (_, index) => ({
     role: `chart-${index + 1}`,
     over: ['bg-surface'],
-    least: 3,
+    minContrast: 3,
   })),
 ];
 
@@ -55,8 +55,8 @@ function rolesOf(theme: string): Map<string, string> {
 
 function luminance(colour: string): number {
   const part = (at: number): number => {
-    const share = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    const channel = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
+    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
   };
   return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
 }
@@ -69,7 +69,7 @@ function contrast(one: string, other: string): number {
 for (const theme of THEMES) {
   test(`the ${theme} theme meets the contrast requirements`, (t) => {
     const roles = rolesOf(theme);
-    for (const { role, over, least } of RULES) {
+    for (const { role, over, minContrast } of RULES) {
       for (const ground of over) {
         const [front, back] = [roles.get(role), roles.get(ground)];
         if (front === undefined || back === undefined) {
@@ -77,7 +77,7 @@ for (const theme of THEMES) {
           continue;
         }
         const ratio = contrast(front, back);
-        t.true(ratio >= least, `${role} on ${ground}: ${ratio.toFixed(2)} < ${least}`);
+        t.true(ratio >= minContrast, `${role} on ${ground}: ${ratio.toFixed(2)} < ${minContrast}`);
       }
     }
   });

@@ -37,7 +37,7 @@ const NOW = '2026-11-26T12:00:00.000000Z';
 
 function listed(name: string, ...view: Row): TableEntry {
   const row = [name, view.length > 0 ? 'M' : 'T', 5, ...view, ...(view.length > 0 ? [NOW] : [])];
-  const [entry] = tableEntries(answer(COLUMNS, [COLUMNS.map((_, place) => row[place] ?? null)]));
+  const [entry] = tableEntries(answer(COLUMNS, [COLUMNS.map((_, index) => row[index] ?? null)]));
   if (!entry) {
     throw new Error('no entry');
   }
@@ -154,8 +154,8 @@ const JOBS = jobsOf(
 
 test('jobs are parsed and filtered by state and text', (t) => {
   t.like(JOBS[0], { lastMs: 1.5, runs: 4, failures: 2, lastError: 'no room', nextRun: undefined });
-  const names = (filter: JobFilter, wanted = ''): string[] =>
-    filtered(JOBS, filter, wanted).map(({ kind, name }) => `${kind} ${name}`.trim());
+  const names = (filter: JobFilter, search = ''): string[] =>
+    filtered(JOBS, filter, search).map(({ kind, name }) => `${kind} ${name}`.trim());
   t.deepEqual(names('trouble'), ['refresh candles', 'refresh lost']);
   t.deepEqual(names('running'), ['refresh hourly']);
   t.deepEqual(names('resting'), ['expiry']);

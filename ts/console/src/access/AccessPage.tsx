@@ -23,7 +23,7 @@ import { failureOf, readyOf } from '../state/loading.js';
 import { PendingPane } from './PendingPane.js';
 import { RightsPane } from './RightsPane.js';
 import { AccessState, type Rights } from './state.js';
-import { creationOf, PRINCIPAL_WORDS, type Principal, type PrincipalKind } from './model.js';
+import { creationOf, PRINCIPAL_LABELS, type Principal, type PrincipalKind } from './model.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
@@ -120,10 +120,10 @@ function PrincipalList(props: {
   state: AccessState;
   onPick: (principal: Principal) => void;
 }): JSX.Element {
-  const [wanted, setWanted] = createSignal('');
+  const [search, setSearch] = createSignal('');
   const shown = createMemo(() =>
     props.all.filter(
-      ({ kind, name }) => kind === props.kind && name.toLowerCase().includes(wanted()),
+      ({ kind, name }) => kind === props.kind && name.toLowerCase().includes(search()),
     ),
   );
   return (
@@ -140,7 +140,7 @@ function PrincipalList(props: {
       <SearchField
         placeholder={texts.common.filterByName}
         label={texts.access.filterLabel}
-        search={(text) => setWanted(text.trim().toLowerCase())}
+        search={(text) => setSearch(text.trim().toLowerCase())}
       />
       <ul aria-label={texts.access.usersAndGroups}>
         <For each={shown()}>
@@ -158,7 +158,7 @@ function PrincipalList(props: {
           )}
         </For>
       </ul>
-      <NewPrincipal kind={props.kind} state={props.state} onMade={props.onPick} />
+      <NewPrincipal kind={props.kind} state={props.state} onCreated={props.onPick} />
     </div>
   );
 }
@@ -166,19 +166,19 @@ function PrincipalList(props: {
 function NewPrincipal(props: {
   kind: PrincipalKind;
   state: AccessState;
-  onMade: (principal: Principal) => void;
+  onCreated: (principal: Principal) => void;
 }): JSX.Element {
   const [name, setName] = createSignal('');
   const [password, setPassword] = createSignal('');
   const create = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const { kind } = props;
-    const made = { kind, name: name().trim() };
+    const created = { kind, name: name().trim() };
     try {
-      await props.state.run(creationOf(made, password()), made);
+      await props.state.run(creationOf(created, password()), created);
       setName('');
       setPassword('');
-      props.onMade(made);
+      props.onCreated(created);
     } catch (cause) {
       showFailure(cause);
     }
@@ -186,7 +186,7 @@ function NewPrincipal(props: {
   return (
     <form class="access-new" onSubmit={(event) => void create(event)}>
       <label class="stack">
-        <span>{fill(texts.access.newPrincipal, { kind: PRINCIPAL_WORDS[props.kind] })}</span>
+        <span>{fill(texts.access.newPrincipal, { kind: PRINCIPAL_LABELS[props.kind] })}</span>
         <input
           class="input"
           autocomplete="off"
@@ -208,7 +208,7 @@ function NewPrincipal(props: {
       </Show>
       <button class="button" disabled={name().trim() === ''}>
         <Icon name="plus" />
-        {fill(texts.access.createPrincipal, { kind: PRINCIPAL_WORDS[props.kind] })}
+        {fill(texts.access.createPrincipal, { kind: PRINCIPAL_LABELS[props.kind] })}
       </button>
     </form>
   );

@@ -12,7 +12,7 @@ const [isOpen, setOpen] = createSignal(false);
 export function DatabaseRights(props: RightsProps): JSX.Element {
   const groups = createMemo(() => databaseGroups(props.rights.catalogue));
   const all = createMemo(() => groups().flatMap(({ rights }) => rights));
-  const held = (): number => {
+  const grantedCount = (): number => {
     const { grants, principal } = props.rights;
     return all().filter((right) => markOf(grants, right, EVERYWHERE, principal.name) !== 'none')
       .length;
@@ -26,7 +26,7 @@ export function DatabaseRights(props: RightsProps): JSX.Element {
       <summary>
         {texts.permissions.databasePermissions}
         <span class="hint">
-          {fill(texts.common.countOfAll, { count: held(), all: all().length })}
+          {fill(texts.common.countOfAll, { count: grantedCount(), all: all().length })}
         </span>
       </summary>
       <div class="access-database-groups">
@@ -37,7 +37,7 @@ export function DatabaseRights(props: RightsProps): JSX.Element {
               <For each={group.rights}>
                 {(right) => (
                   <span>
-                    <RightButton {...props} permission={right} place={EVERYWHERE} />
+                    <RightButton {...props} permission={right} target={EVERYWHERE} />
                     {right}
                   </span>
                 )}

@@ -21,11 +21,11 @@ const LOGINS: Readonly<Record<string, string>> = {
 export function LoginRow(props: RightsProps): JSX.Element {
   const [asking, setAsking] = createSignal<'new' | 'one'>();
   // A token exists only in this signal and on the screen until its dialog is closed.
-  const [made, setMade] = createSignal<NewToken>();
+  const [newToken, setNewToken] = createSignal<NewToken>();
   const principal = (): Principal => props.rights.principal;
   const hasToken = (): boolean => props.rights.logins.includes('REST Token');
   const forget = (): void => {
-    setMade(undefined);
+    setNewToken(undefined);
     void props.state.refresh(principal());
   };
   return (
@@ -56,7 +56,7 @@ export function LoginRow(props: RightsProps): JSX.Element {
           principal={principal()}
           onClose={(token) => {
             setAsking(undefined);
-            setMade(token);
+            setNewToken(token);
           }}
         />
       </Show>
@@ -67,7 +67,7 @@ export function LoginRow(props: RightsProps): JSX.Element {
           onClose={() => setAsking(undefined)}
         />
       </Show>
-      <Show when={made()}>{(token) => <TokenDialog token={token()} onClose={forget} />}</Show>
+      <Show when={newToken()}>{(token) => <TokenDialog token={token()} onClose={forget} />}</Show>
     </div>
   );
 }
@@ -79,7 +79,7 @@ async function endAll(state: AccessState, principal: Principal): Promise<void> {
     title: fill(texts.logins.dropAllQuestion, { name }),
     text: texts.logins.dropAllConsequences,
     statement,
-    keep: texts.common.cancel,
+    cancel: texts.common.cancel,
     destroy: texts.logins.dropAll,
   });
   if (isSure) {

@@ -25,8 +25,8 @@ export function Memberships(props: MembershipsProps): JSX.Element {
   const change = async (verb: 'ADD' | 'REMOVE', other: string): Promise<void> => {
     const { principal } = props.rights;
     const [user, group] = isGroup() ? [other, principal.name] : [principal.name, other];
-    const words = verb === 'ADD' ? 'TO' : 'FROM';
-    const statement = `${verb} USER ${quoted(user)} ${words} ${quoted(group)}`;
+    const preposition = verb === 'ADD' ? 'TO' : 'FROM';
+    const statement = `${verb} USER ${quoted(user)} ${preposition} ${quoted(group)}`;
     await props.state.run(statement, principal).catch(showFailure);
   };
   const users = (): number => props.all.filter(({ kind }) => kind === 'user').length;

@@ -37,7 +37,7 @@ export function PasswordDialog(props: {
     <FormDialog
       title={texts.logins.newPasswordFor}
       name={props.name}
-      keep={texts.common.cancel}
+      cancel={texts.common.cancel}
       act={texts.logins.setPassword}
       isComplete={password() !== ''}
       submit={submit}

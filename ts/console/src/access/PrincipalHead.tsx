@@ -4,7 +4,7 @@ import { quoted } from '../sql/names.js';
 import { showFailure, showToast } from '../page/notices.js';
 import { confirmed } from '../page/questions.js';
 import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
-import { passwordStatement, PRINCIPAL_WORDS, type Principal } from './model.js';
+import { passwordStatement, PRINCIPAL_LABELS, type Principal } from './model.js';
 import { PasswordDialog } from './PasswordDialog.js';
 import type { AccessState } from './state.js';
 import { IconButton } from '../ui/IconButton.js';
@@ -18,7 +18,7 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
     <header class="details-head">
       <h2>
         <bdi>{props.principal.name}</bdi>{' '}
-        <span class="hint">{PRINCIPAL_WORDS[props.principal.kind]}</span>
+        <span class="hint">{PRINCIPAL_LABELS[props.principal.kind]}</span>
       </h2>
       <IconButton
         icon="more"
@@ -43,17 +43,17 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
 function menuOf(state: AccessState, principal: Principal, setPassword: () => void): MenuItem[] {
   /** Reports the executed statement; a password never appears in the message. */
   const run = async (statement: string, isGone: boolean, done = statement): Promise<void> => {
-    const said = state.run(statement, isGone ? undefined : principal);
-    await said.then(() => showToast({ text: done }), showFailure);
+    const outcome = state.run(statement, isGone ? undefined : principal);
+    await outcome.then(() => showToast({ text: done }), showFailure);
   };
   const drop = async (): Promise<void> => {
     const { kind, name } = principal;
     const statement = `DROP ${kind.toUpperCase()} ${quoted(name)}`;
     const isSure = await confirmed({
-      title: fill(texts.common.dropQuestion, { kind: PRINCIPAL_WORDS[kind], name }),
+      title: fill(texts.common.dropQuestion, { kind: PRINCIPAL_LABELS[kind], name }),
       text: texts.access.dropConsequences,
       statement,
-      keep: texts.common.cancel,
+      cancel: texts.common.cancel,
       destroy: fill(texts.common.drop, { name }),
     });
     if (isSure) {
@@ -66,7 +66,7 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
       title: fill(texts.access.removePasswordQuestion, { name: principal.name }),
       text: texts.access.removePasswordConsequences,
       statement,
-      keep: texts.common.cancel,
+      cancel: texts.common.cancel,
       destroy: texts.access.removePassword,
     });
     if (isSure) {
@@ -74,19 +74,23 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
     }
   };
   const { kind, name } = principal;
-  const words = `ALTER ${kind.toUpperCase()} ${quoted(name)}`;
+  const alteration = `ALTER ${kind.toUpperCase()} ${quoted(name)}`;
   const isLogin = kind !== 'group';
   const ofLogins: MenuItem[] = [
     { label: texts.access.setPasswordAction, run: setPassword },
     { label: texts.access.removePasswordAction, run: () => void takePassword() },
-    { label: texts.access.enableLogin, apart: true, run: () => void run(`${words} ENABLE`, false) },
-    { label: texts.access.disableLogin, run: () => void run(`${words} DISABLE`, false) },
+    {
+      label: texts.access.enableLogin,
+      divider: true,
+      run: () => void run(`${alteration} ENABLE`, false),
+    },
+    { label: texts.access.disableLogin, run: () => void run(`${alteration} DISABLE`, false) },
   ];
   return [
     ...(isLogin ? ofLogins : []),
     {
-      label: fill(texts.common.dropAction, { kind: PRINCIPAL_WORDS[kind] }),
-      apart: isLogin,
+      label: fill(texts.common.dropAction, { kind: PRINCIPAL_LABELS[kind] }),
+      divider: isLogin,
       run: () => void drop(),
     },
   ];

@@ -3,7 +3,7 @@
  * pending.
  */
 import { For, type JSX } from 'solid-js';
-import { concerns, groupsOf, isGiven, markOf, type Mark, type Place } from './model.js';
+import { concerns, groupsOf, isGiven, markOf, type Mark, type GrantTarget } from './model.js';
 import { PermissionMark } from './PermissionMark.js';
 import type { AccessState, Rights } from './state.js';
 import { fill } from '../fill.js';
@@ -44,31 +44,31 @@ const MARK_NAMES: Readonly<Record<Mark, string>> = {
 export function RightButton(
   props: RightsProps & {
     permission: string;
-    place: Place;
+    target: GrantTarget;
     /** Name of the object; omitted where the permission's name is enough. */
     object?: string;
   },
 ): JSX.Element {
   const name = (): string => props.rights.principal.name;
-  const mark = (): Mark => markOf(props.rights.grants, props.permission, props.place, name());
+  const mark = (): Mark => markOf(props.rights.grants, props.permission, props.target, name());
   const groups = (): readonly string[] =>
-    groupsOf(props.rights.grants, props.permission, props.place, name());
+    groupsOf(props.rights.grants, props.permission, props.target, name());
   const planned = (): boolean =>
-    props.state.changes().some((change) => concerns(change, props.permission, props.place));
+    props.state.changes().some((change) => concerns(change, props.permission, props.target));
   const shown = (): Mark => (planned() ? (isGiven(mark()) ? 'granted' : 'none') : mark());
   const nameOf = (one: Mark): string => {
-    if (one === 'inherited' && props.place.column !== undefined) {
+    if (one === 'inherited' && props.target.column !== undefined) {
       return texts.permissions.fromTableOrAll;
     }
     const from =
       groups().length === 0
         ? ''
         : fill(texts.permissions.fromGroups, { groups: groups().join(', ') });
-    const isHeld = one === 'granted' || one === 'option';
+    const isGranted = one === 'granted' || one === 'option';
     return one === 'group'
       ? from
       : MARK_NAMES[one] +
-          (isHeld && from !== '' ? fill(texts.permissions.andFrom, { source: from }) : '');
+          (isGranted && from !== '' ? fill(texts.permissions.andFrom, { source: from }) : '');
   };
   const label = (): string => {
     const where =
@@ -82,7 +82,7 @@ export function RightButton(
       classList={{ planned: planned() }}
       aria-label={label()}
       title={label()}
-      onClick={() => props.state.plan(props.permission, props.place, mark())}
+      onClick={() => props.state.plan(props.permission, props.target, mark())}
     >
       <PermissionMark mark={shown()} />
     </button>

@@ -4,7 +4,7 @@ import { SearchField } from '../dialogs/SearchField.js';
 import type { ColumnEntry, TableEntry } from '../model/schema.js';
 import { Icon } from '../ui/icons.js';
 import { applies, rightSets, type RightSet } from './catalogue.js';
-import { EVERYWHERE, type Place } from './model.js';
+import { EVERYWHERE, type GrantTarget } from './model.js';
 import { RightButton, type RightsProps } from './RightButton.js';
 import type { Schema } from '../state/schema.js';
 import { fill } from '../fill.js';
@@ -25,7 +25,7 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
     const known = new Map(before.map((one) => [`${one.kind} ${one.name}`, one]));
     return now.map(({ name, kind }) => known.get(`${kind} ${name}`) ?? { name, kind });
   }, []);
-  const [wanted, setWanted] = createSignal('');
+  const [search, setSearch] = createSignal('');
   const sets = createMemo(() => rightSets(props.rights.catalogue));
   const set = (): RightSet => sets().find(({ name }) => name === chosen()) ?? sets()[0] ?? NO_SET;
   const rights = createMemo(() => rightsOf(set()));
@@ -33,7 +33,7 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
   const shown = createMemo(() =>
     tables().filter(
       ({ name, kind }) =>
-        name.toLowerCase().includes(wanted()) &&
+        name.toLowerCase().includes(search()) &&
         rights().some((right) => applies(props.rights.catalogue, right, kind)),
     ),
   );
@@ -42,14 +42,14 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
       <SetChoice sets={sets()} set={set()} />
       <div class="matrix-wrap" role="region" aria-label={texts.permissions.byTable} tabindex="0">
         <table class="listing matrix">
-          <Head set={set()} onFilter={setWanted} />
+          <Head set={set()} onFilter={setSearch} />
           <tbody>
             <tr>
               <th scope="row">{texts.permissions.allTables}</th>
               <Cells
                 {...props}
                 columns={rights()}
-                place={EVERYWHERE}
+                target={EVERYWHERE}
                 object={texts.permissions.allTables}
                 what="all"
               />
@@ -66,7 +66,7 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
                       <Cells
                         {...props}
                         columns={rights()}
-                        place={placeOf(table)}
+                        target={targetOf(table)}
                         object={table.name}
                         what={table.kind}
                       />
@@ -136,7 +136,7 @@ const NO_SET: RightSet = { name: '', groups: [] };
 
 type Listed = Pick<TableEntry, 'name' | 'kind'>;
 
-function placeOf({ name }: Listed): Place {
+function targetOf({ name }: Listed): GrantTarget {
   return { table: name, column: undefined };
 }
 
@@ -163,7 +163,7 @@ function TableRows(
             <bdi>{props.table.name}</bdi>
           </button>
         </th>
-        <Cells {...props} place={placeOf(props.table)} object={props.table.name} what="table" />
+        <Cells {...props} target={targetOf(props.table)} object={props.table.name} what="table" />
       </tr>
       <Show when={isOpen()}>
         <For each={columns()}>
@@ -174,7 +174,7 @@ function TableRows(
               </th>
               <Cells
                 {...props}
-                place={{ table: props.table.name, column: column.name }}
+                target={{ table: props.table.name, column: column.name }}
                 object={`${props.table.name}.${column.name}`}
                 what="column"
               />
@@ -187,7 +187,7 @@ function TableRows(
 }
 
 interface CellsProps extends MatrixProps {
-  readonly place: Place;
+  readonly target: GrantTarget;
   /** Permissions that are shown as columns. */
   readonly columns: readonly string[];
   /** Display name of the object. */

@@ -30,7 +30,7 @@ export function RightsPane(props: PaneProps): JSX.Element {
         <For each={ENDPOINTS}>
           {([permission, name]) => (
             <span>
-              <RightButton {...props} permission={permission} place={EVERYWHERE} object={name} />
+              <RightButton {...props} permission={permission} target={EVERYWHERE} object={name} />
               {name}
             </span>
           )}
@@ -63,7 +63,7 @@ function Accounts(props: PaneProps): JSX.Element {
         <For each={accounts()}>
           {(account) => (
             <span>
-              <RightButton {...props} permission={assumes(account)} place={EVERYWHERE} />
+              <RightButton {...props} permission={assumes(account)} target={EVERYWHERE} />
               <bdi>{account}</bdi>
             </span>
           )}

@@ -24,16 +24,16 @@ const USUAL_TTL = '30d';
 export function NewTokenDialog(props: {
   principal: Principal;
   /** Receives the token if one was created. */
-  onClose: (made: NewToken | undefined) => void;
+  onClose: (created: NewToken | undefined) => void;
 }): JSX.Element {
-  let made: NewToken | undefined;
+  let created: NewToken | undefined;
   const [ttl, setTtl] = createSignal(USUAL_TTL);
   const [isRenewed, setRenewed] = createSignal(false);
   const submit = async (): Promise<string> => {
     const { principal } = props;
     const answer = await query(tokenStatement(principal, ttl().trim(), isRenewed()));
     const [cell] = recordsOf(answer);
-    made = {
+    created = {
       owner: principal.name,
       token: String(cell?.('token')),
       expires: String(cell?.('expires_at')),
@@ -45,11 +45,11 @@ export function NewTokenDialog(props: {
     <FormDialog
       title={texts.logins.newTokenFor}
       name={props.principal.name}
-      keep={texts.common.cancel}
+      cancel={texts.common.cancel}
       act={texts.logins.createToken}
       isComplete={ttl().trim() !== ''}
       submit={submit}
-      onClose={() => props.onClose(made)}
+      onClose={() => props.onClose(created)}
     >
       <FormField
         field={{
@@ -127,7 +127,7 @@ export function OneTokenDialog(props: {
     <FormDialog
       title={texts.logins.dropTokenOf}
       name={props.principal.name}
-      keep={texts.common.cancel}
+      cancel={texts.common.cancel}
       act={texts.logins.dropToken}
       isComplete={token().trim() !== ''}
       submit={submit}

@@ -10,7 +10,7 @@ import { texts } from '../texts.js';
 export type PrincipalKind = 'user' | 'group' | 'service account';
 
 /** Name of each kind of principal, for use in sentences. */
-export const PRINCIPAL_WORDS: Readonly<Record<PrincipalKind, string>> = {
+export const PRINCIPAL_LABELS: Readonly<Record<PrincipalKind, string>> = {
   user: texts.access.user,
   group: texts.access.group,
   'service account': texts.access.serviceAccount,
@@ -22,15 +22,15 @@ export interface Principal {
 }
 
 /** Object of a grant: a column, a table or, with neither, all tables. */
-export interface Place {
+export interface GrantTarget {
   readonly table: string | undefined;
   readonly column: string | undefined;
 }
 
 /** All tables, or the whole database. */
-export const EVERYWHERE: Place = { table: undefined, column: undefined };
+export const EVERYWHERE: GrantTarget = { table: undefined, column: undefined };
 
-export interface Grant extends Place {
+export interface Grant extends GrantTarget {
   readonly permission: string;
   /** Whether the holder may grant the permission to others. */
   readonly option: boolean;
@@ -43,7 +43,7 @@ export interface Grant extends Place {
 }
 
 /** A pending grant or revoke; it is executed only when the user applies it. */
-export interface Change extends Place {
+export interface Change extends GrantTarget {
   readonly permission: string;
   readonly isGrant: boolean;
 }
@@ -80,46 +80,51 @@ export function grantsOf(answer: Answer): Grant[] {
 export function groupsOf(
   grants: readonly Grant[],
   permission: string,
-  place: Place,
+  target: GrantTarget,
   name: string,
 ): readonly string[] {
-  const here = grantAt(grants, permission, place);
+  const here = grantAt(grants, permission, target);
   return here?.grantedTo.filter((one) => !same(one, name)) ?? [];
 }
 
-function grantAt(grants: readonly Grant[], permission: string, place: Place): Grant | undefined {
-  return grants.find((grant) => grant.permission === permission && isSame(grant, place));
+function grantAt(
+  grants: readonly Grant[],
+  permission: string,
+  target: GrantTarget,
+): Grant | undefined {
+  return grants.find((grant) => grant.permission === permission && isSame(grant, target));
 }
 
 /** How the named principal holds a permission on an object. */
 export function markOf(
   grants: readonly Grant[],
   permission: string,
-  place: Place,
+  target: GrantTarget,
   name: string,
 ): Mark {
-  const here = grantAt(grants, permission, place);
+  const here = grantAt(grants, permission, target);
   if (here) {
     const isOwn = here.grantedTo.length === 0 || here.grantedTo.some((one) => same(one, name));
     return here.isImplied ? 'implied' : !isOwn ? 'group' : here.option ? 'option' : 'granted';
   }
-  const held = grants.filter((grant) => grant.permission === permission);
-  if (held.some((grant) => grant.column === undefined && covers(grant, place))) {
+  const matching = grants.filter((grant) => grant.permission === permission);
+  if (matching.some((grant) => grant.column === undefined && covers(grant, target))) {
     return 'inherited';
   }
   if (grants.some((grant) => grant.permission === DATABASE_ADMIN)) {
     return 'administrator';
   }
-  const isPart = place.column === undefined && held.some(({ table }) => same(table, place.table));
-  return isPart && place.table !== undefined ? 'part' : 'none';
+  const isSomeColumns =
+    target.column === undefined && matching.some(({ table }) => same(table, target.table));
+  return isSomeColumns && target.table !== undefined ? 'part' : 'none';
 }
 
 /** Whether a grant on a table or on all tables covers an object. */
-function covers(grant: Grant, place: Place): boolean {
-  return grant.table === undefined || same(grant.table, place.table);
+function covers(grant: Grant, target: GrantTarget): boolean {
+  return grant.table === undefined || same(grant.table, target.table);
 }
 
-function isSame(left: Place, right: Place): boolean {
+function isSame(left: GrantTarget, right: GrantTarget): boolean {
   return same(left.table, right.table) && same(left.column, right.column);
 }
 
@@ -142,7 +147,7 @@ export function isGiven(mark: Mark): boolean {
 export function toggled(
   changes: readonly Change[],
   permission: string,
-  { table, column }: Place,
+  { table, column }: GrantTarget,
   mark: Mark,
 ): Change[] {
   const rest = changes.filter((change) => !concerns(change, permission, { table, column }));
@@ -150,8 +155,8 @@ export function toggled(
   return rest.length < changes.length ? rest : [...rest, change];
 }
 
-export function concerns(change: Change, permission: string, place: Place): boolean {
-  return change.permission === permission && isSame(change, place);
+export function concerns(change: Change, permission: string, target: GrantTarget): boolean {
+  return change.permission === permission && isSame(change, target);
 }
 
 /** A statement and the pending changes that it applies. */
@@ -213,14 +218,14 @@ export function passwordStatement(principal: Principal, password: string): strin
  * counted from the last login.
  */
 export function tokenStatement(principal: Principal, ttl: string, isRenewed: boolean): string {
-  const words = `${alteration(principal)} CREATE TOKEN TYPE REST WITH TTL ${literal(ttl)}`;
-  return isRenewed ? `${words} REFRESH` : words;
+  const statement = `${alteration(principal)} CREATE TOKEN TYPE REST WITH TTL ${literal(ttl)}`;
+  return isRenewed ? `${statement} REFRESH` : statement;
 }
 
 /** Statement that revokes one token, or all tokens of the principal if none is given. */
 export function tokenEnd(principal: Principal, token = ''): string {
-  const words = `${alteration(principal)} DROP TOKEN TYPE REST`;
-  return token === '' ? words : `${words} ${literal(token)}`;
+  const statement = `${alteration(principal)} DROP TOKEN TYPE REST`;
+  return token === '' ? statement : `${statement} ${literal(token)}`;
 }
 
 function alteration({ kind, name }: Principal): string {

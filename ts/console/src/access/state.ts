@@ -15,7 +15,7 @@ import {
   type Change,
   type Grant,
   type Mark,
-  type Place,
+  type GrantTarget,
   type Principal,
   type PrincipalKind,
   type Step,
@@ -95,9 +95,9 @@ export class AccessState {
     this.#changes.set(this.#plans.get(shown) ?? []);
   }
 
-  plan(permission: string, place: Place, mark: Mark): void {
+  plan(permission: string, target: GrantTarget, mark: Mark): void {
     this.#failure.set('');
-    this.#changes.set(toggled(this.changes(), permission, place, mark));
+    this.#changes.set(toggled(this.changes(), permission, target, mark));
   }
 
   /** Pending changes as statements, in execution order. */
@@ -182,18 +182,18 @@ export const MAX_MEMBER_QUESTIONS = 500;
 const QUESTIONS_AT_ONCE = 5;
 
 async function membersOf(group: string, users: readonly string[]): Promise<readonly string[]> {
-  const asked = users.slice(0, MAX_MEMBER_QUESTIONS);
+  const candidates = users.slice(0, MAX_MEMBER_QUESTIONS);
   const isMember = new Set<string>();
-  const left = asked.values();
-  const ask = async (): Promise<void> => {
+  const left = candidates.values();
+  const checkMembers = async (): Promise<void> => {
     for (const user of left) {
       if ((await groupsOfUser(user)).includes(group)) {
         isMember.add(user);
       }
     }
   };
-  await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, ask));
-  return asked.filter((user) => isMember.has(user));
+  await Promise.all(Array.from({ length: QUESTIONS_AT_ONCE }, checkMembers));
+  return candidates.filter((user) => isMember.has(user));
 }
 
 async function loginsOf({ kind, name }: Principal): Promise<readonly string[]> {

@@ -12,9 +12,9 @@ export interface Answer {
 export type RowRecord = (...names: readonly string[]) => Value;
 
 export function recordsOf({ head, rows }: Answer): RowRecord[] {
-  const places = new Map(head.columns.map(({ name }, at) => [name, at]));
+  const indexes = new Map(head.columns.map(({ name }, at) => [name, at]));
   return rows.map((row) => (...names) => {
-    const at = names.map((name) => places.get(name)).find((place) => place !== undefined);
+    const at = names.map((name) => indexes.get(name)).find((index) => index !== undefined);
     return at === undefined ? null : (row[at] ?? null);
   });
 }

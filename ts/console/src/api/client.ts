@@ -107,13 +107,13 @@ async function readRows(
   reader: AnswerReader,
   options: ExecuteOptions,
 ): Promise<number | undefined> {
-  let headSeen = false;
+  let hasHead = false;
   let length = 0;
   let taken = 0;
-  for await (const text of pieces(response)) {
+  for await (const text of chunks(response)) {
     const rows = read(() => reader.feed(text), response.status);
-    if (!headSeen && reader.head) {
-      headSeen = true;
+    if (!hasHead && reader.head) {
+      hasHead = true;
       options.onHead?.(reader.head);
     }
     if (rows.length > 0) {
@@ -151,7 +151,7 @@ export async function query(
   await execute(statement, {
     maxRows: 10_000,
     ...options,
-    onHead: (seen) => (head = seen),
+    onHead: (received) => (head = received),
     onRows: (more) => rows.push(...more),
   });
   return { head, rows };
@@ -198,7 +198,7 @@ export async function* changes(
     throw refusal(await readTail(response), response.status);
   }
   const reader = new EventReader();
-  for await (const text of pieces(response)) {
+  for await (const text of chunks(response)) {
     yield* reader.feed(text);
   }
 }
@@ -224,7 +224,7 @@ export async function* live(
     throw refusal(await readTail(response), response.status);
   }
   const reader = new EventReader();
-  for await (const text of pieces(response)) {
+  for await (const text of chunks(response)) {
     yield* reader.feed(text);
   }
 }
@@ -339,7 +339,7 @@ async function send(
   return response;
 }
 
-async function* pieces(response: Response): AsyncGenerator<string> {
+async function* chunks(response: Response): AsyncGenerator<string> {
   if (!response.body) {
     return;
   }

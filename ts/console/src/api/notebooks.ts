@@ -52,7 +52,7 @@ interface Refusal {
   readonly now?: Listed;
 }
 
-async function ask<T>(
+async function request<T>(
   address: string,
   method: 'GET' | 'POST' | 'PUT' | 'DELETE' = 'GET',
   body?: string,
@@ -73,35 +73,35 @@ function address(path: string, parameters: Readonly<Record<string, string | numb
   return `${path}?${new URLSearchParams(pairs)}`;
 }
 
-export const list = (): Promise<readonly Listed[]> => ask(ALL);
+export const list = (): Promise<readonly Listed[]> => request(ALL);
 
 /** Opens the current version, or an older one. */
 export const open = (id: string, version?: number): Promise<Opened> =>
-  ask(address(ONE, { id, ...(version === undefined ? {} : { version }) }));
+  request(address(ONE, { id, ...(version === undefined ? {} : { version }) }));
 
 /** Returns the current version, without its content if the caller already has that version. */
-export const look = (id: string, known: number): Promise<Listed & Partial<Opened>> =>
-  ask(address(ONE, { id, known }));
+export const poll = (id: string, known: number): Promise<Listed & Partial<Opened>> =>
+  request(address(ONE, { id, known }));
 
-export const openLinked = (link: string): Promise<Opened> => ask(`${ONE}/linked`, 'POST', link);
+export const openLinked = (link: string): Promise<Opened> => request(`${ONE}/linked`, 'POST', link);
 
 export const create = (title: string, text: string): Promise<Listed> =>
-  ask(address(ALL, { title }), 'POST', text);
+  request(address(ALL, { title }), 'POST', text);
 
 /** Throws `Outdated` if the current version is not `version`. */
 export const save = (
   id: string,
   version: number,
   { title, text }: { readonly title: string; readonly text: string },
-): Promise<Listed> => ask(address(ONE, { id, version, title }), 'PUT', text);
+): Promise<Listed> => request(address(ONE, { id, version, title }), 'PUT', text);
 
-export const remove = (id: string): Promise<Listed> => ask(address(ONE, { id }), 'DELETE');
+export const remove = (id: string): Promise<Listed> => request(address(ONE, { id }), 'DELETE');
 
 export const versions = (id: string): Promise<readonly Version[]> =>
-  ask(address(`${ONE}/versions`, { id }));
+  request(address(`${ONE}/versions`, { id }));
 
 export const share = (id: string, shares: readonly Sharing[], link: boolean): Promise<Listed> =>
-  ask(
+  request(
     address(`${ONE}/access`, { id }),
     'PUT',
     JSON.stringify({ shares: shares.map(({ name, access }) => ({ name, access })), link }),

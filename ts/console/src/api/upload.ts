@@ -94,7 +94,9 @@ export async function tryColumn(
   entry: SchemaEntry,
 ): Promise<Trial & { readonly problem?: string }> {
   const trial = { trial: JSON.stringify(entry), index: String(index) };
-  return (await look(sample, { ...parameters, ...trial })) as Trial & { problem?: string };
+  return (await requestPreview(sample, { ...parameters, ...trial })) as Trial & {
+    problem?: string;
+  };
 }
 
 /** Asks the server how `/imp` would import the beginning of a file. */
@@ -102,10 +104,13 @@ export async function preview(
   sample: Blob,
   parameters: Readonly<Record<string, string>>,
 ): Promise<Proposal> {
-  return (await look(sample, parameters)) as Proposal;
+  return (await requestPreview(sample, parameters)) as Proposal;
 }
 
-async function look(sample: Blob, parameters: Readonly<Record<string, string>>): Promise<unknown> {
+async function requestPreview(
+  sample: Blob,
+  parameters: Readonly<Record<string, string>>,
+): Promise<unknown> {
   let response: Response;
   try {
     response = await fetch(`api/v1/import/preview?${new URLSearchParams(parameters)}`, {

@@ -24,14 +24,14 @@ const ADDRESS = 'api/v1/workspace';
 const MAX_KEEPALIVE_LENGTH = 60_000;
 
 export async function openWorkspace(): Promise<OpenedWorkspace> {
-  return (await ask('GET', ADDRESS)) as OpenedWorkspace;
+  return (await request('GET', ADDRESS)) as OpenedWorkspace;
 }
 
 /**
  * `id` identifies the workspace, so that the server can refuse a page that belongs to another user.
  */
 export async function saveWorkspace(id: string, changes: Changes): Promise<void> {
-  await ask('POST', `${ADDRESS}?id=${id}`, JSON.stringify(changes));
+  await request('POST', `${ADDRESS}?id=${id}`, JSON.stringify(changes));
 }
 
 /** Saves from a page that is being closed; the response is not read. */
@@ -42,7 +42,7 @@ export async function saveFromLeavingPage(id: string, changes: Changes): Promise
   await fetch(`${ADDRESS}?id=${id}`, { method: 'POST', body, headers, keepalive });
 }
 
-async function ask(method: 'GET' | 'POST', address: string, body?: string): Promise<unknown> {
+async function request(method: 'GET' | 'POST', address: string, body?: string): Promise<unknown> {
   const answer = await call(address, { method, ...(body === undefined ? {} : { body }) });
   const { error } = answer.body as { error?: string };
   if (error !== undefined) {

@@ -47,8 +47,8 @@ export function arrange(
 ): Arrangement {
   const sizes = cells.map((cell) => ({ id: cell.id, ...shownSize(cell) }));
   const rows = sizes.reduce((sum, { width, height }) => sum + width * height, 0) / COLUMNS;
-  const least = Math.min(...sizes.map(({ height }) => height));
-  const fits = (least / Math.max(rows, 1)) * screen.height >= MIN_HEIGHT_PX;
+  const minHeight = Math.min(...sizes.map(({ height }) => height));
+  const fits = (minHeight / Math.max(rows, 1)) * screen.height >= MIN_HEIGHT_PX;
   if (fits && cells.some(({ size }) => size !== undefined)) {
     return { tracks: COLUMNS, cells: sizes };
   }
@@ -56,13 +56,13 @@ export function arrange(
   const ratio = screen.width / screen.height / CHART_RATIO;
   const perRow = Math.min(MAX_PER_ROW, Math.ceil(Math.sqrt(count * ratio) - 0.25), count);
   const lines = Math.ceil(count / Math.max(1, perRow));
-  const placed = cells.map(({ id }, at) => {
+  const sized = cells.map(({ id }, at) => {
     // If the division has a remainder, the first rows get one more cell.
     const [short, more] = [Math.floor(count / lines), count % lines];
     const width = TRACKS / (at < more * (short + 1) ? short + 1 : short);
     return { id, width, height: 1 };
   });
-  return { tracks: TRACKS, cells: placed };
+  return { tracks: TRACKS, cells: sized };
 }
 
 /** The chosen title, or a title derived from the name, the columns and the tables. */
@@ -89,6 +89,6 @@ export function titleOf(
 }
 
 function asTitle(name: string): string {
-  const words = name.replaceAll('_', ' ').trim();
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const title = name.replaceAll('_', ' ').trim();
+  return title.charAt(0).toUpperCase() + title.slice(1);
 }

@@ -382,8 +382,8 @@ function sizeOf(pairs: ReadonlyMap<string, string>, fail: Fail): { size?: CellSi
   if (width === undefined && height === undefined) {
     return {};
   }
-  const whole = (text: string | undefined, most: number): number | undefined =>
-    text !== undefined && /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= most
+  const whole = (text: string | undefined, max: number): number | undefined =>
+    text !== undefined && /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= max
       ? Number(text)
       : undefined;
   const size = { width: whole(width, COLUMNS), height: whole(height, MAX_ROWS) };

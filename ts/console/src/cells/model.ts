@@ -199,16 +199,16 @@ export function sqlCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[]
 }
 
 /** An unused cell name: `cell_1`, `cell_2`, …, or the wanted name, with a number if it is taken. */
-export function freeName({ cells }: Pick<Notebook, 'cells'>, wanted = 'cell'): string {
+export function freeName({ cells }: Pick<Notebook, 'cells'>, preferred = 'cell'): string {
   const taken = new Set(sqlCells({ cells }).map(({ name }) => name.toLowerCase()));
-  if (wanted !== 'cell' && !taken.has(wanted.toLowerCase())) {
-    return wanted;
+  if (preferred !== 'cell' && !taken.has(preferred.toLowerCase())) {
+    return preferred;
   }
   let number = 1;
-  while (taken.has(`${wanted}_${number}`.toLowerCase())) {
+  while (taken.has(`${preferred}_${number}`.toLowerCase())) {
     number += 1;
   }
-  return `${wanted}_${number}`;
+  return `${preferred}_${number}`;
 }
 
 /** The reason why a cell cannot have this name; `undefined` if it can. */

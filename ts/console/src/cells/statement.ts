@@ -10,7 +10,7 @@ import type { Bound } from '../sql/parameters.js';
 import { scan } from '../sql/scanner.js';
 import { statementsOf } from '../sql/statements.js';
 import { sqlCells, type Notebook, type SqlCell, type Variable } from './model.js';
-import { instant } from './times.js';
+import { serverTime } from './times.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
@@ -183,7 +183,7 @@ export function valueOf({ kind, value }: Variable, now: number): string | undefi
     case 'number':
       return NUMBER.test(value.trim()) ? value.trim() : undefined;
     case 'time': {
-      const at = instant(value, now);
+      const at = serverTime(value, now);
       return at === undefined ? undefined : `'${at}'::timestamp`;
     }
   }
@@ -320,17 +320,17 @@ function afterValue({ starts, values }: Tokens, end: number): number {
 function boundOf(text: string, inserted: readonly Insertion[]): Bound {
   let bound = '';
   let from = 0;
-  const pieces: { readonly start: number; readonly end: number; readonly at: number }[] = [];
-  for (const { at, text: piece } of inserted) {
+  const spans: { readonly start: number; readonly end: number; readonly at: number }[] = [];
+  for (const { at, text: insertion } of inserted) {
     bound += text.slice(from, at);
-    pieces.push({ start: bound.length, end: bound.length + piece.length, at });
-    bound += piece;
+    spans.push({ start: bound.length, end: bound.length + insertion.length, at });
+    bound += insertion;
     from = at;
   }
   bound += text.slice(from);
   const original = (offset: number): number => {
     let shift = 0;
-    for (const { start, end, at } of pieces) {
+    for (const { start, end, at } of spans) {
       if (offset < start) {
         break;
       }

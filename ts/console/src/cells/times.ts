@@ -31,7 +31,7 @@ export function timeOf(text: string, now: number): number | undefined {
 }
 
 /** A time in the server's notation. A time written in digits keeps all its digits. */
-export function instant(text: string, now: number): string | undefined {
+export function serverTime(text: string, now: number): string | undefined {
   const at = timeOf(text, now);
   if (at === undefined) {
     return undefined;

@@ -6,9 +6,9 @@ import type { Annotation } from './plot/draw.js';
 import type { Picture } from './files.js';
 import { KIND_NAMES, type ChartKind } from './kinds.js';
 import { SHOWN_SERIES, spoken, type AxisKind, type ChartData } from './model.js';
-import type { Look } from './options.js';
+import type { DrawOptions } from './options.js';
 import { drawPlot, type Plot } from './plot/plot.js';
-import { placeText } from './Readout.js';
+import { xLabel } from './Readout.js';
 import type { Zoom } from './zoom.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -20,7 +20,7 @@ export interface CanvasProps {
   /** Drawn values; they differ from `data` for stacks and logarithmic scales. */
   readonly drawn: ChartData;
   readonly axis: Exclude<AxisKind, 'none'>;
-  readonly look: Look;
+  readonly drawOptions: DrawOptions;
   readonly annotations: readonly Annotation[];
   readonly shown: readonly boolean[];
   readonly second: readonly boolean[];
@@ -32,7 +32,7 @@ export interface CanvasProps {
   readonly onCursor: (index: number | undefined) => void;
   readonly onWidth: (pixels: number) => void;
   /** Receives the x value of the picked point. */
-  readonly onPick: (place: number) => void;
+  readonly onPick: (x: number) => void;
 }
 
 export function Canvas(props: CanvasProps): JSX.Element {
@@ -43,7 +43,7 @@ export function Canvas(props: CanvasProps): JSX.Element {
     createEffect(() => {
       void theme();
       const { kind, drawn: data, axis, shown, second, zone, zoom, onCursor } = props;
-      const { look, annotations, syncKey } = props;
+      const { drawOptions, annotations, syncKey } = props;
       const all = data.series.map((_series, index) => index);
       const isAll = kind === 'candles' ? all.map(() => true) : shown;
       plot?.destroy();
@@ -55,13 +55,13 @@ export function Canvas(props: CanvasProps): JSX.Element {
         second,
         colours: all,
         zone,
-        look,
+        drawOptions,
         annotations,
         range: zoom.range(),
         syncKey,
         onCursor,
         onZoom: (range) => zoom.to(range),
-        onPan: (share) => zoom.pan(share),
+        onPan: (fraction) => zoom.pan(fraction),
         onReset: () => zoom.reset(),
       });
       props.onPicture(plot);
@@ -95,9 +95,9 @@ function onKey(event: KeyboardEvent, props: CanvasProps, plot: Plot | undefined)
   if (steps !== undefined) {
     plot?.moveCursor(steps);
   } else if (event.key === 'Enter') {
-    const place = props.data.times[plot?.cursorIndex() ?? -1];
-    if (place !== undefined) {
-      props.onPick(place);
+    const x = props.data.times[plot?.cursorIndex() ?? -1];
+    if (x !== undefined) {
+      props.onPick(x);
     }
   } else if (event.key === 'Backspace') {
     props.zoom[event.shiftKey ? 'forward' : 'back']();
@@ -131,8 +131,8 @@ function summary(props: CanvasProps): string {
   });
   const { length } = props.data.times;
   const range = fill(texts.common.fromTo, {
-    from: placeText(props, 0),
-    to: placeText(props, length - 1),
+    from: xLabel(props, 0),
+    to: xLabel(props, length - 1),
   });
   return fill(texts.chart.summary, {
     kind: KIND_NAMES[props.kind],

@@ -14,7 +14,7 @@ import {
 } from 'solid-js';
 import { Dynamic } from 'solid-js/web';
 import { grouped, type Zone } from '../model/format.js';
-import { asOf, isPart, type Result } from '../model/result.js';
+import { asOf, isPartial, type Result } from '../model/result.js';
 import { showFailure } from '../page/notices.js';
 import { annotate, followAnnotations, type Annotate } from './annotations.js';
 import { axisNumber } from './plot/axes.js';
@@ -28,7 +28,7 @@ import { Figures } from './Figures.js';
 import { saveChart, type Picture, type PictureFormat } from './files.js';
 import {
   axisOf,
-  colourPlace,
+  colourNumber,
   isFigure,
   KIND_NAMES,
   mayBeMultiples,
@@ -36,9 +36,9 @@ import {
   type ChartKind,
 } from './kinds.js';
 import { chooseChart, rowNear, type ChartData, type ChartPlan } from './model.js';
-import { lookOf, valueText, type ChartOptions, type Look } from './options.js';
+import { drawOptionsOf, valueText, type ChartOptions, type DrawOptions } from './options.js';
 import { Readout } from './Readout.js';
-import type { Wanted } from './sampled.js';
+import type { SampleRequest } from './sampled.js';
 import { SmallMultiples } from './SmallMultiples.js';
 import { ChartSelection, type ChosenSeries } from './selection.js';
 import { aboveZero, heatCells, stacked } from './shapes.js';
@@ -119,11 +119,11 @@ function pictureOf(props: DrawnProps) {
   const [width, setWidth] = createSignal(USUAL_WIDTH);
   const axis = (): ReturnType<typeof axisOf> => axisOf(selection.kind(), props.plan);
   const zoom: Zoom = new Zoom({
-    get room() {
+    get maxPoints() {
       return isCandles() ? width() / CHOSEN_CANDLE_PX : width();
     },
-    get wanted() {
-      return wanted();
+    get sampleRequest() {
+      return sampleRequest();
     },
     get result() {
       return props.result;
@@ -134,7 +134,7 @@ function pictureOf(props: DrawnProps) {
     get x() {
       return props.plan.x;
     },
-    get share() {
+    get shareRange() {
       return props.onRange;
     },
   });
@@ -149,14 +149,14 @@ function pictureOf(props: DrawnProps) {
   const [twoAxes, setTwoAxes] = createSignal(true);
   const kind = selection.kind;
   const isCandles = (): boolean => kind() === 'candles';
-  const own = (): Wanted => wantedOf(props.plan, selection, untrack(width));
-  const wanted = createMemo(own, undefined, { equals: isSame });
+  const own = (): SampleRequest => sampleRequestOf(props.plan, selection, untrack(width));
+  const sampleRequest = createMemo(own, undefined, { equals: isSame });
   // A time range is meaningless on an axis of prices or sizes.
   createEffect(on(axis, () => zoom.startOver(), { defer: true }));
   // If only some rows are loaded, the server aggregates all of them at every change of the chart.
   createEffect(
-    on([() => props.result, () => props.revision, wanted], () => {
-      if (isPart(props.result)) {
+    on([() => props.result, () => props.revision, sampleRequest], () => {
+      if (isPartial(props.result)) {
         zoom.refresh();
       }
     }),
@@ -171,18 +171,18 @@ function pictureOf(props: DrawnProps) {
   );
   const mayChange = (): boolean => mayHaveSecondAxis(kind()) && axis() === 'time';
   const data = createMemo(() => (inPercent() && mayChange() ? asChange(absolute()) : absolute()));
-  const apart = createMemo(() =>
+  const onSecond = createMemo(() =>
     mayHaveSecondAxis(kind()) && axis() === 'time' ? onSecondAxis(data(), selection.shown()) : [],
   );
   const isSpread = createMemo(() => mayChange() && isFlat(absolute(), selection.shown(), []));
-  const second = createMemo(() => (twoAxes() ? apart() : []));
+  const second = createMemo(() => (twoAxes() ? onSecond() : []));
   const split = splitOf(
     selection,
     mayChange,
-    () => !inPercent() && isFlat(absolute(), selection.shown(), apart()),
+    () => !inPercent() && isFlat(absolute(), selection.shown(), onSecond()),
   );
   const percent = { inPercent, setInPercent, isSpread };
-  const axes = { apart, second, twoAxes, setTwoAxes };
+  const axes = { onSecond, second, twoAxes, setTwoAxes };
   return { zoom, selection, setWidth, width, axis, merged, data, ...percent, ...axes, ...split };
 }
 
@@ -201,12 +201,15 @@ function splitOf(selection: ChartSelection, isByTime: () => boolean, isFlatOnTwo
 type PictureOf = ReturnType<typeof pictureOf>;
 
 /** Display options of a chart, and the values drawn with them. */
-function lookOfPicture(props: DrawnProps, { selection, data, inPercent, merged, zoom }: PictureOf) {
+function contentOfPicture(
+  props: DrawnProps,
+  { selection, data, inPercent, merged, zoom }: PictureOf,
+) {
   const [chosen, choose] = createSignal<ChartOptions>({});
   const options = (): ChartOptions => props.options ?? chosen();
-  const look = createMemo((): Look => {
+  const drawOptions = createMemo((): DrawOptions => {
     const { kind } = selection;
-    const whole = lookOf(options());
+    const whole = drawOptionsOf(options());
     const isLinear = ['stacked', 'heatmap', 'histogram'].includes(kind());
     return {
       ...whole,
@@ -214,7 +217,7 @@ function lookOfPicture(props: DrawnProps, { selection, data, inPercent, merged, 
       unit: inPercent() && whole.unit === '' ? '%' : whole.unit,
     };
   });
-  const isLogged = (): boolean => look().isLog && !isFigure(selection.kind());
+  const isLogged = (): boolean => drawOptions().isLog && !isFigure(selection.kind());
   const drawn = createMemo(() => {
     const shown = isLogged() ? aboveZero(data()) : data();
     return selection.kind() === 'stacked' ? stacked(shown, selection.shown()) : shown;
@@ -229,25 +232,25 @@ function lookOfPicture(props: DrawnProps, { selection, data, inPercent, merged, 
       return fill(texts.chart.noAnnotations, { reason: failure() });
     }
     const has = isLogged() && data().series.some(({ points }) => points.some(isBelowZero));
-    const said = noteOf(props.result, merged(), data(), zoom);
+    const text = noteOf(props.result, merged(), data(), zoom);
     if (isFigure(selection.kind())) {
-      return said === HINT ? '' : said;
+      return text === HINT ? '' : text;
     }
-    return has ? fill(texts.chart.hiddenByScale, { note: said }) : said;
+    return has ? fill(texts.chart.hiddenByScale, { note: text }) : text;
   });
   const setOptions = (next: ChartOptions): void => {
     choose(next);
     props.onOptions?.(next);
   };
-  return { options, setOptions, look, drawn, annotations, note };
+  return { options, setOptions, drawOptions, drawn, annotations, note };
 }
 
 const isBelowZero = (point: unknown): boolean => typeof point === 'number' && point <= 0;
 
 function Drawn(props: DrawnProps): JSX.Element {
   const picture = pictureOf(props);
-  const { selection, axis, data, apart, twoAxes, inPercent } = picture;
-  const shown = lookOfPicture(props, picture);
+  const { selection, axis, data, onSecond, twoAxes, inPercent } = picture;
+  const shown = contentOfPicture(props, picture);
   const [asTable, setAsTable] = createSignal(false);
   const [painted, setPainted] = createSignal<Picture>();
   return (
@@ -262,7 +265,7 @@ function Drawn(props: DrawnProps): JSX.Element {
         setAsTable={setAsTable}
         isSplit={picture.maySplit() ? picture.isSplit() : undefined}
         setSplit={picture.setSplit}
-        twoAxes={apart().includes(true) && !picture.isSplit() ? twoAxes() : undefined}
+        twoAxes={onSecond().includes(true) && !picture.isSplit() ? twoAxes() : undefined}
         setTwoAxes={picture.setTwoAxes}
         inPercent={picture.isSpread() || inPercent() ? inPercent() : undefined}
         setInPercent={picture.setInPercent}
@@ -282,7 +285,7 @@ function Drawn(props: DrawnProps): JSX.Element {
               kind={selection.kind() === 'gauge' ? 'gauge' : 'number'}
               data={data()}
               shown={selection.shown()}
-              look={shown.look()}
+              drawOptions={shown.drawOptions()}
               onPicture={setPainted}
             />
           }
@@ -290,7 +293,7 @@ function Drawn(props: DrawnProps): JSX.Element {
           <Plotted {...props} picture={picture} shown={shown} onPicture={setPainted} />
         </Show>
       </Show>
-      <Keys picture={picture} look={shown.look()} note={shown.note()} />
+      <Keys picture={picture} drawOptions={shown.drawOptions()} note={shown.note()} />
     </>
   );
 }
@@ -315,14 +318,14 @@ function save(
 
 interface PlottedProps extends DrawnProps {
   readonly picture: PictureOf;
-  readonly shown: ReturnType<typeof lookOfPicture>;
+  readonly shown: ReturnType<typeof contentOfPicture>;
   readonly onPicture: (picture: Picture) => void;
 }
 
 /** A chart with axes, with the values at the crosshair above it. */
 function Plotted(props: PlottedProps): JSX.Element {
   const { selection, axis, data, zoom, second, setWidth, isSplit } = props.picture;
-  const { look, drawn, annotations } = props.shown;
+  const { drawOptions, drawn, annotations } = props.shown;
   const [cursor, setCursor] = createSignal<number>();
   const kind = selection.kind;
   return (
@@ -330,7 +333,7 @@ function Plotted(props: PlottedProps): JSX.Element {
       <Readout
         data={data()}
         axis={axis()}
-        look={kind() === 'histogram' ? COUNTS : look()}
+        drawOptions={kind() === 'histogram' ? COUNTS : drawOptions()}
         shown={selection.shown()}
         initials={kind() === 'candles'}
         index={cursor()}
@@ -342,7 +345,7 @@ function Plotted(props: PlottedProps): JSX.Element {
         data={data()}
         drawn={drawn()}
         axis={axis()}
-        look={look()}
+        drawOptions={drawOptions()}
         annotations={annotations()}
         shown={selection.shown()}
         second={second()}
@@ -351,32 +354,32 @@ function Plotted(props: PlottedProps): JSX.Element {
         onPicture={(picture) => props.onPicture(picture)}
         onCursor={setCursor}
         onWidth={setWidth}
-        onPick={(place) => axis() === props.plan.axis && pick(props, place, data())}
+        onPick={(x) => axis() === props.plan.axis && pick(props, x, data())}
       />
     </>
   );
 }
 
 /** A histogram shows counts, regardless of the unit of its x axis. */
-const COUNTS: Look = lookOf({});
+const COUNTS: DrawOptions = drawOptionsOf({});
 
 function legendOf(selection: ChartSelection): { label: string; colour: string }[] {
   const style = getComputedStyle(document.documentElement);
   const role = (name: string): string => style.getPropertyValue(`--${name}`).trim();
-  const all = selection.data().series.map(({ label }, place) => {
-    const number = colourPlace(selection.kind(), place);
+  const all = selection.data().series.map(({ label }, index) => {
+    const number = colourNumber(selection.kind(), index);
     return { label, colour: role(number === 0 ? 'line-control' : `chart-${number}`) };
   });
   const isPlain = !['candles', 'heatmap', 'histogram'].includes(selection.kind());
-  return isPlain ? all.filter((_one, place) => selection.shown()[place]) : [];
+  return isPlain ? all.filter((_one, index) => selection.shown()[index]) : [];
 }
 
-function Keys(props: { picture: PictureOf; look: Look; note: string }): JSX.Element {
+function Keys(props: { picture: PictureOf; drawOptions: DrawOptions; note: string }): JSX.Element {
   const { selection, second, data, width, isSplit } = props.picture;
   const kind = selection.kind;
   const ends = createMemo(() => {
     const { low, high } = heatCells(data(), width());
-    const text = (value: number): string => valueText(value, props.look, figure);
+    const text = (value: number): string => valueText(value, props.drawOptions, figure);
     return low <= high ? [text(low), text(high)] : ['–', '–'];
   });
   return (
@@ -403,10 +406,10 @@ const figure = (value: number): string => axisNumber(Number(value.toPrecision(5)
 /** Picks the loaded row nearest to a position on the x axis. */
 function pick(
   { plan, result, onPick }: ChartProps & { plan: ChartPlan },
-  place: number,
+  x: number,
   drawn: ChartData,
 ): void {
-  const row = rowNear(result.rows, plan, place, drawn.names);
+  const row = rowNear(result.rows, plan, x, drawn.names);
   if (row !== undefined) {
     onPick(row);
   }
@@ -417,14 +420,14 @@ const USUAL_WIDTH = 600;
 /** Width of the axis to the right of candles, in pixels. */
 const CANDLE_AXIS = 90;
 
-const isSame = (one: Wanted, other: Wanted): boolean =>
+const isSame = (one: SampleRequest, other: SampleRequest): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 
-function wantedOf(plan: ChartPlan, selection: ChartSelection, width: number): Wanted {
+function sampleRequestOf(plan: ChartPlan, selection: ChartSelection, width: number): SampleRequest {
   const isOne = plan.key !== undefined;
   const shown = selection.shown();
   const values = isOne ? [selection.value()] : plan.values.filter((_column, at) => shown[at]);
-  const candles = selection.kind() === 'candles' ? selection.parts() : undefined;
+  const candles = selection.kind() === 'candles' ? selection.candleColumns() : undefined;
   return { plan, values: candles ? [] : values, candles, width };
 }
 
@@ -444,12 +447,12 @@ function noteOf(
     return zoom.range() ? texts.chart.loadingThisRange : texts.chart.loadingAllRows;
   }
   if (typeof asking === 'object') {
-    return isPart(result)
+    return isPartial(result)
       ? fill(texts.chart.firstRowsOnly, { count: loaded, all, reason: asking.failed })
       : fill(texts.chart.loadedRowsOnly, { reason: asking.failed });
   }
   const { left = 0 } = data;
-  const count = (places: readonly number[]): string => grouped(String(places.length));
+  const count = (values: readonly number[]): string => grouped(String(values.length));
   if (left > 0) {
     return fill(texts.chart.largest, {
       count: count(data.times),
@@ -462,7 +465,7 @@ function noteOf(
       ? fill(texts.chart.allRowsDrawn, { points })
       : fill(texts.chart.rowsDrawn, { rows: all, points });
   }
-  if (isPart(result) && !zoom.range()) {
+  if (isPartial(result) && !zoom.range()) {
     return fill(texts.chart.firstRows, { count: loaded, all });
   }
   if (span > 1) {

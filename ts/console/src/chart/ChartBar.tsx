@@ -218,7 +218,7 @@ function TimeRange(props: BarProps): JSX.Element {
             {
               label: texts.chartBar.wholeRange,
               keys: '0',
-              apart: true,
+              divider: true,
               run: () => props.zoom.reset(),
             },
           ])
@@ -228,7 +228,7 @@ function TimeRange(props: BarProps): JSX.Element {
   );
 }
 
-const PARTS: readonly (readonly [keyof CandleColumns, string])[] = [
+const CANDLE_FIELDS: readonly (readonly [keyof CandleColumns, string])[] = [
   ['open', texts.chartBar.open],
   ['high', texts.chartBar.high],
   ['low', texts.chartBar.low],
@@ -265,9 +265,9 @@ function CandleChoice(props: BarProps): JSX.Element {
         {texts.common.columns}
       </button>
       <Show when={isOpen()}>
-        <div class="candle-parts" role="group" aria-label={texts.chartBar.candleColumns}>
-          <For each={PARTS}>
-            {([part, name]) => <PartChoice {...props} part={part} name={name} />}
+        <div class="candle-columns" role="group" aria-label={texts.chartBar.candleColumns}>
+          <For each={CANDLE_FIELDS}>
+            {([field, name]) => <CandleFieldChoice {...props} field={field} name={name} />}
           </For>
         </div>
       </Show>
@@ -275,9 +275,11 @@ function CandleChoice(props: BarProps): JSX.Element {
   );
 }
 
-function PartChoice(props: BarProps & { part: keyof CandleColumns; name: string }): JSX.Element {
+function CandleFieldChoice(
+  props: BarProps & { field: keyof CandleColumns; name: string },
+): JSX.Element {
   const { selection } = props;
-  const chosen = (): number | undefined => selection.parts()?.[props.part];
+  const chosen = (): number | undefined => selection.candleColumns()?.[props.field];
   return (
     <label>
       {props.name}{' '}
@@ -286,10 +288,10 @@ function PartChoice(props: BarProps & { part: keyof CandleColumns; name: string 
         aria-label={props.name}
         onChange={(event) => {
           const column = Number(event.currentTarget.value);
-          selection.setPart(props.part, column < 0 ? undefined : column);
+          selection.setCandleColumn(props.field, column < 0 ? undefined : column);
         }}
       >
-        <Show when={props.part === 'volume'}>
+        <Show when={props.field === 'volume'}>
           <option value="-1">{texts.common.none}</option>
         </Show>
         <For each={props.plan.values}>

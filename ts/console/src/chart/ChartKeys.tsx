@@ -1,6 +1,6 @@
 /** Row below a chart: chips that show and hide its series or a legend, and a note. */
 import { For, Show, type JSX } from 'solid-js';
-import { colourPlace } from './kinds.js';
+import { colourNumber } from './kinds.js';
 import type { ChartSelection } from './selection.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -22,7 +22,7 @@ export function SeriesKeys(props: {
               onClick={() => selection.toggle(index())}
             >
               <svg
-                class={`line-key c${colourPlace(selection.kind(), index())}`}
+                class={`line-key c${colourNumber(selection.kind(), index())}`}
                 viewBox="0 0 18 8"
                 aria-hidden="true"
               >

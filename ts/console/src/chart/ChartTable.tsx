@@ -13,12 +13,12 @@ export function ChartTable(props: {
   shown: readonly boolean[];
 }): JSX.Element {
   const series = createMemo(() => props.data.series.filter((_series, index) => props.shown[index]));
-  const places = createMemo(() => props.data.times.slice(0, ROWS));
-  const placeText = (place: number): string => {
+  const times = createMemo(() => props.data.times.slice(0, ROWS));
+  const xText = (x: number): string => {
     if (props.axis === 'names') {
-      return props.data.names?.[place] ?? '';
+      return props.data.names?.[x] ?? '';
     }
-    return props.axis === 'time' ? new Date(place).toISOString() : grouped(String(place));
+    return props.axis === 'time' ? new Date(x).toISOString() : grouped(String(x));
   };
   return (
     <div class="chart-table" tabindex="0" role="region" aria-label={texts.chart.points}>
@@ -42,11 +42,11 @@ export function ChartTable(props: {
           </tr>
         </thead>
         <tbody>
-          <For each={places()}>
-            {(place, index) => (
+          <For each={times()}>
+            {(x, index) => (
               <tr>
                 <th scope="row">
-                  <bdi>{placeText(place)}</bdi>
+                  <bdi>{xText(x)}</bdi>
                 </th>
                 <For each={series()}>
                   {({ points }) => <td class="right">{pointText(points[index()])}</td>}

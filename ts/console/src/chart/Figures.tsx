@@ -6,7 +6,7 @@ import type { Picture } from './files.js';
 import { drawFigures, figuresOf } from './plot/figures.js';
 import { KIND_NAMES } from './kinds.js';
 import type { ChartData } from './model.js';
-import { levelOf, valueText, type Look } from './options.js';
+import { levelOf, valueText, type DrawOptions } from './options.js';
 import type { Pen, Role } from './plot/pen.js';
 import { texts } from '../texts.js';
 
@@ -14,7 +14,7 @@ export function Figures(props: {
   kind: 'gauge' | 'number';
   data: ChartData;
   shown: readonly boolean[];
-  look: Look;
+  drawOptions: DrawOptions;
   onPicture: (picture: Picture) => void;
 }): JSX.Element {
   let host!: HTMLDivElement;
@@ -36,9 +36,9 @@ export function Figures(props: {
       scale,
       figures: figures(),
       isGauge: props.kind === 'gauge',
-      look: props.look,
+      drawOptions: props.drawOptions,
       role,
-      text: (value) => textOf(value, props.look),
+      text: (value) => textOf(value, props.drawOptions),
     });
   };
   const draw = (): void => {
@@ -66,25 +66,25 @@ export function Figures(props: {
       class="plot figures"
       role="img"
       tabindex="0"
-      aria-label={`${KIND_NAMES[props.kind]}. ${summary(figures(), props.look)}.`}
+      aria-label={`${KIND_NAMES[props.kind]}. ${summary(figures(), props.drawOptions)}.`}
     >
       <canvas ref={canvas} />
     </div>
   );
 }
 
-function textOf(value: number, look: Look): string {
-  return valueText(value, look, figureText);
+function textOf(value: number, drawOptions: DrawOptions): string {
+  return valueText(value, drawOptions, figureText);
 }
 
 /** Summary for screen readers. */
-function summary(figures: ReturnType<typeof figuresOf>, look: Look): string {
-  const parts = figures.map(({ label, last }) => {
-    const level = last === undefined ? undefined : levelOf(last, look.thresholds);
-    const value = last === undefined ? texts.chart.noValue : textOf(last, look);
+function summary(figures: ReturnType<typeof figuresOf>, drawOptions: DrawOptions): string {
+  const summaries = figures.map(({ label, last }) => {
+    const level = last === undefined ? undefined : levelOf(last, drawOptions.thresholds);
+    const value = last === undefined ? texts.chart.noValue : textOf(last, drawOptions);
     return level === undefined ? `${label}: ${value}` : `${label}: ${value}, ${level}`;
   });
-  return parts.join('. ');
+  return summaries.join('. ');
 }
 
 /** Six digits are enough from a distance; the grid shows the exact value. */

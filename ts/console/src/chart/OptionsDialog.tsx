@@ -67,7 +67,7 @@ export function OptionsDialog(props: {
     <FormDialog
       title={texts.common.chart}
       name="options"
-      keep={texts.common.cancel}
+      cancel={texts.common.cancel}
       act={texts.common.apply}
       isComplete
       submit={() => {

@@ -2,14 +2,14 @@
 import { createMemo, For, type JSX } from 'solid-js';
 import { grouped, type Zone } from '../model/format.js';
 import type { AxisKind, ChartData, Series } from './model.js';
-import { valueText, type Look } from './options.js';
+import { valueText, type DrawOptions } from './options.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 export function Readout(props: {
   data: ChartData;
-  axis: PlaceAxis;
-  look: Look;
+  axis: XAxisKind;
+  drawOptions: DrawOptions;
   shown: readonly boolean[];
   /** Whether to label open, high, low and close by initials. */
   initials: boolean;
@@ -27,12 +27,14 @@ export function Readout(props: {
   );
   return (
     <div class="readout" title={fill(texts.chart.roundedToDigits, { digits: READOUT_DIGITS })}>
-      <span>{placeText(props, at())}</span>
+      <span>{xLabel(props, at())}</span>
       <For each={entries()}>
         {({ label, point }) => (
           <span>
             <bdi>{label}</bdi>{' '}
-            <b>{typeof point === 'number' ? valueText(point, props.look, pointText) : '–'}</b>
+            <b>
+              {typeof point === 'number' ? valueText(point, props.drawOptions, pointText) : '–'}
+            </b>
           </span>
         )}
       </For>
@@ -63,27 +65,27 @@ function pointText(point: number): string {
 }
 
 /** Kind of the x axis. */
-type PlaceAxis = Exclude<AxisKind, 'none'>;
+type XAxisKind = Exclude<AxisKind, 'none'>;
 
-interface Placed {
+interface XAxisData {
   readonly data: ChartData;
-  readonly axis: PlaceAxis;
+  readonly axis: XAxisKind;
   readonly zone: Zone;
 }
 
 /** Label of the x axis at an index: a time, a number or a name. */
-export function placeText({ data, axis, zone }: Placed, index: number): string {
-  const place = data.times[index];
-  if (place === undefined) {
+export function xLabel({ data, axis, zone }: XAxisData, index: number): string {
+  const x = data.times[index];
+  if (x === undefined) {
     return '';
   }
   switch (axis) {
     case 'time':
-      return timeText(place, zone);
+      return timeText(x, zone);
     case 'number':
-      return pointText(place);
+      return pointText(x);
     case 'names':
-      return data.names?.[place] ?? '';
+      return data.names?.[x] ?? '';
   }
 }
 

@@ -12,11 +12,11 @@ export function SmallMultiples(props: Omit<CanvasProps, 'syncKey'>): JSX.Element
   let host!: HTMLDivElement;
   const syncKey = createUniqueId();
   const panels = new Map<number, Panel>();
-  const places = createMemo(() => props.shown.flatMap((isShown, place) => (isShown ? place : [])));
+  const indexes = createMemo(() => props.shown.flatMap((isShown, index) => (isShown ? index : [])));
   const picture: Picture = {
     paint: (pen) => {
-      for (const place of places()) {
-        const panel = panels.get(place);
+      for (const index of indexes()) {
+        const panel = panels.get(index);
         if (panel) {
           const { offsetLeft, offsetTop } = panel.host;
           pen.save();
@@ -30,10 +30,10 @@ export function SmallMultiples(props: Omit<CanvasProps, 'syncKey'>): JSX.Element
   };
   return (
     <div class="plots" ref={host}>
-      <For each={places()}>
-        {(place) => {
+      <For each={indexes()}>
+        {(index) => {
           let panel!: HTMLDivElement;
-          const only = createMemo(() => props.shown.map((_isShown, at) => at === place));
+          const only = createMemo(() => props.shown.map((_isShown, at) => at === index));
           return (
             <div class="plot-panel" ref={panel}>
               <Canvas
@@ -42,7 +42,7 @@ export function SmallMultiples(props: Omit<CanvasProps, 'syncKey'>): JSX.Element
                 second={[]}
                 syncKey={syncKey}
                 onPicture={(painted) => {
-                  panels.set(place, { host: panel, picture: painted });
+                  panels.set(index, { host: panel, picture: painted });
                   props.onPicture(picture);
                 }}
               />

@@ -52,7 +52,7 @@ export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
   });
 }
 
-interface Wanted {
+interface AnnotationSource {
   /** The annotation query, if any. */
   readonly text: Accessor<string | undefined>;
   /** Changes whenever the chart's rows change. */
@@ -61,30 +61,30 @@ interface Wanted {
 }
 
 /** Annotations of a chart, and the error if they cannot be loaded. */
-export function followAnnotations({ text, revision, annotate: ask }: Wanted): {
+export function followAnnotations({ text, revision, annotate: load }: AnnotationSource): {
   readonly annotations: Accessor<readonly Annotation[]>;
   readonly failure: Accessor<string>;
 } {
   const [annotations, setAnnotations] = createSignal<readonly Annotation[]>([]);
   const [failure, setFailure] = createSignal('');
   let abort: AbortController | undefined;
-  let [askedFor, askedAt] = ['', 0];
+  let [requestedText, requestedAt] = ['', 0];
   createEffect(
-    on([text, revision], ([wanted]) => {
-      const isSame = wanted === askedFor && Date.now() - askedAt < MIN_INTERVAL_MS;
+    on([text, revision], ([current]) => {
+      const isSame = current === requestedText && Date.now() - requestedAt < MIN_INTERVAL_MS;
       if (isSame) {
         return;
       }
       abort?.abort();
-      [askedFor, askedAt] = [wanted ?? '', Date.now()];
-      if (wanted === undefined) {
+      [requestedText, requestedAt] = [current ?? '', Date.now()];
+      if (current === undefined) {
         setAnnotations([]);
         setFailure('');
         return;
       }
       const mine = (abort = new AbortController());
-      const asked = Promise.resolve().then(() => ask(wanted, mine.signal));
-      asked.then(
+      const request = Promise.resolve().then(() => load(current, mine.signal));
+      request.then(
         (rows) => {
           if (!mine.signal.aborted) {
             take(rows);

@@ -12,14 +12,14 @@ export interface CandleColumns {
 type Price = 'open' | 'high' | 'low' | 'close';
 
 /** Names of the prices of a candle, and the aggregate functions that compute them. */
-const PRICE_WORDS: Readonly<Record<Price, readonly string[]>> = {
+const PRICE_NAMES: Readonly<Record<Price, readonly string[]>> = {
   open: ['o', 'op', 'open', 'first'],
   high: ['h', 'hi', 'high', 'max'],
   low: ['l', 'lo', 'low', 'min'],
   close: ['c', 'cl', 'close', 'last'],
 };
-const PRICES = Object.keys(PRICE_WORDS) as Price[];
-const VOLUME_WORDS = ['v', 'vol', 'volume', 'turnover', 'amount', 'sum'];
+const PRICES = Object.keys(PRICE_NAMES) as Price[];
+const VOLUME_NAMES = ['v', 'vol', 'volume', 'turnover', 'amount', 'sum'];
 
 interface NamedPrice {
   readonly index: number;
@@ -40,8 +40,8 @@ export function candleColumns(
   const named = values.flatMap((index) => namedPrice(index, wordsOf(index)));
   for (const subject of new Set(['', ...named.map((one) => one.subject)])) {
     const find = (price: Price): number | undefined =>
-      [subject, ''].flatMap((wanted) =>
-        named.filter((one) => one.price === price && one.subject === wanted),
+      [subject, ''].flatMap((candidate) =>
+        named.filter((one) => one.price === price && one.subject === candidate),
       )[0]?.index;
     const [open, high, low, close] = [find('open'), find('high'), find('low'), find('close')];
     if (open !== undefined && high !== undefined && low !== undefined && close !== undefined) {
@@ -63,23 +63,23 @@ function words(name: string): string[] {
 }
 
 function namedPrice(index: number, name: readonly string[]): NamedPrice[] {
-  const at = [0, name.length - 1].find((place) => priceOf(name[place]) !== undefined);
+  const at = [0, name.length - 1].find((index) => priceOf(name[index]) !== undefined);
   const price = at === undefined ? undefined : priceOf(name[at]);
   if (price === undefined) {
     return [];
   }
-  const others = name.filter((_word, place) => place !== at);
+  const others = name.filter((_word, index) => index !== at);
   // `max(high)` is the high of coarser candles, `max(open)` is not.
   const isPlain = others.length === 1 && priceOf(others[0]) === price;
   return [{ index, price, subject: isPlain ? '' : others.join(' ') }];
 }
 
 function priceOf(word: string | undefined): Price | undefined {
-  return PRICES.find((price) => word !== undefined && PRICE_WORDS[price].includes(word));
+  return PRICES.find((price) => word !== undefined && PRICE_NAMES[price].includes(word));
 }
 
 /** Whether a column is named as volume, or is the sum of something other than the price. */
 function isVolume([first = '', ...others]: readonly string[], subject: string): boolean {
-  const isNamed = others.length === 0 && VOLUME_WORDS.includes(first);
+  const isNamed = others.length === 0 && VOLUME_NAMES.includes(first);
   return isNamed || (first === 'sum' && others.join(' ') !== subject);
 }

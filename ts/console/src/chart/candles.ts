@@ -10,8 +10,8 @@ import { clipped, type Frame, type Role } from './plot/pen.js';
 type Points = ArrayLike<number | null | undefined>;
 
 const MAX_BODY_WIDTH = 14;
-const BODY_SHARE = 0.62;
-const VOLUME_SHARE = 0.6;
+const BODY_FRACTION = 0.62;
+const VOLUME_FRACTION = 0.6;
 const MAX_VOLUME_WIDTH = 24;
 
 /**
@@ -28,12 +28,12 @@ export function drawCandles(
     return;
   }
   const { pen, box } = frame;
-  const body = bodyWidth(frame, times, BODY_SHARE, MAX_BODY_WIDTH);
+  const body = bodyWidth(frame, times, BODY_FRACTION, MAX_BODY_WIDTH);
   const [surface, up, down] = [role('bg-surface'), role('chart-3'), role('chart-6')];
   const y = (value: number): number => frame.y(value, 'y');
   clipped(frame, () => {
     pen.fillStyle = role('line-control');
-    const bar = bodyWidth(frame, times, VOLUME_SHARE, MAX_VOLUME_WIDTH);
+    const bar = bodyWidth(frame, times, VOLUME_FRACTION, MAX_VOLUME_WIDTH);
     volume?.forEach((amount, index) => {
       if (typeof amount === 'number') {
         const top = frame.y(amount, 'volume');
@@ -67,25 +67,25 @@ export function drawCandles(
 function bodyWidth(
   { from, to, box, scale }: Frame,
   times: ArrayLike<number>,
-  share: number,
+  fraction: number,
   widest: number,
 ): number {
   const candles = (to - from) / spacing(times);
-  const room = (box.width / Math.max(1, candles)) * share;
-  return Math.max(1, Math.min(widest * scale, Math.round(room)));
+  const candleWidth = (box.width / Math.max(1, candles)) * fraction;
+  return Math.max(1, Math.min(widest * scale, Math.round(candleWidth)));
 }
 
 /** Smallest difference between two times. */
 export function spacing(times: ArrayLike<number>): number {
-  let least = Infinity;
+  let smallest = Infinity;
   let before: number | undefined;
   for (const time of Array.from(times)) {
     if (before !== undefined && time > before) {
-      least = Math.min(least, time - before);
+      smallest = Math.min(smallest, time - before);
     }
     before = time;
   }
-  return Number.isFinite(least) ? least : 1;
+  return Number.isFinite(smallest) ? smallest : 1;
 }
 
 /** Width in pixels of a candle whose step the console chooses. */
@@ -100,12 +100,12 @@ export const MIN_CANDLE_PX = 2;
  */
 export function mergedCandles(
   { times, series }: ChartData,
-  most: number,
+  maxCandles: number,
   range?: Range,
 ): { readonly data: ChartData; readonly span: number } {
   const step = spacing(times);
   const { from, to } = range ?? { from: times[0] ?? 0, to: times.at(-1) ?? 0 };
-  const span = Math.max(1, Math.ceil(((to - from) / step + 1) / Math.max(1, most)));
+  const span = Math.max(1, Math.ceil(((to - from) / step + 1) / Math.max(1, maxCandles)));
   if (span === 1) {
     return { data: { times, series }, span };
   }
@@ -117,24 +117,24 @@ export function mergedCandles(
       merged.push(start);
     }
     const at = merged.length - 1;
-    series.forEach((part, place) => {
-      const list = points[place] ?? [];
-      list[at] = joined(place, list[at], part.points[index]);
+    series.forEach((one, column) => {
+      const list = points[column] ?? [];
+      list[at] = joined(column, list[at], one.points[index]);
     });
   });
-  const named = series.map(({ label }, place) => ({ label, points: points[place] ?? [] }));
+  const named = series.map(({ label }, index) => ({ label, points: points[index] ?? [] }));
   return { data: { times: merged, series: named }, span };
 }
 
 /** Merges two values of one candle column: open, high, low, close, or a sum. */
-function joined(place: number, before: Point, next: Point): Point {
+function joined(index: number, before: Point, next: Point): Point {
   if (typeof next !== 'number') {
     return before ?? next;
   }
   if (typeof before !== 'number') {
     return next;
   }
-  switch (place) {
+  switch (index) {
     case 0:
       return before;
     case 1:

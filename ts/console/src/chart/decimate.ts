@@ -14,69 +14,72 @@ export interface Range {
  * Number of intervals in the visible range. Two intervals per pixel of a wide screen would be
  * 3,840, but the difference would be invisible.
  */
-export const PARTS = 1200;
+export const BUCKETS = 1200;
 
 /**
  * Decimates the points in a range. The nearest points outside the range are kept, so that lines
  * continue beyond the edges.
  */
-export function decimated(data: ChartData, range: Range | undefined, parts = PARTS): ChartData {
+export function decimated(data: ChartData, range: Range | undefined, buckets = BUCKETS): ChartData {
   const { times } = data;
   const first = range ? Math.max(0, firstAtLeast(times, range.from) - 1) : 0;
   const end = range ? Math.min(times.length, firstAtLeast(times, range.to) + 2) : times.length;
-  if (end - first <= parts * 4) {
+  if (end - first <= buckets * 4) {
     return first === 0 && end === times.length ? data : picked(data, indexes(first, end));
   }
-  const kept = new Uint8Array(times.length);
+  const selected = new Uint8Array(times.length);
   const [low, high] = [times[first] ?? 0, times[end - 1] ?? 0];
-  const width = (high - low) / parts || 1;
+  const width = (high - low) / buckets || 1;
   for (const { points } of data.series) {
     if (points.length === 0) {
       continue;
     }
-    keepOf(points, {
+    selectPoints(points, {
       first,
       end,
-      kept,
-      part: (at) => Math.floor(((times[at] ?? 0) - low) / width),
+      selected,
+      bucketOf: (at) => Math.floor(((times[at] ?? 0) - low) / width),
     });
   }
   return picked(
     data,
-    indexes(first, end).filter((index) => kept[index] === 1),
+    indexes(first, end).filter((index) => selected[index] === 1),
   );
 }
 
-interface Keeping {
+interface Decimation {
   readonly first: number;
   readonly end: number;
-  readonly kept: Uint8Array;
-  readonly part: (index: number) => number;
+  readonly selected: Uint8Array;
+  readonly bucketOf: (index: number) => number;
 }
 
-function keepOf(points: readonly Point[], { first, end, kept, part }: Keeping): void {
+function selectPoints(
+  points: readonly Point[],
+  { first, end, selected, bucketOf }: Decimation,
+): void {
   let now = -1;
   let [low, high, last] = [-1, -1, -1];
   const finish = (): void => {
     for (const index of [low, high, last]) {
       if (index >= 0) {
-        kept[index] = 1;
+        selected[index] = 1;
       }
     }
     [low, high, last] = [-1, -1, -1];
   };
   for (let index = first; index < end; index += 1) {
     const point = points[index];
-    if (part(index) !== now) {
+    if (bucketOf(index) !== now) {
       finish();
-      now = part(index);
+      now = bucketOf(index);
     }
     if (point === null) {
       // A single gap breaks the line, so further consecutive gaps are dropped.
-      kept[index] = Number(points[index - 1] !== null || kept[index] === 1);
+      selected[index] = Number(points[index - 1] !== null || selected[index] === 1);
     } else if (point !== undefined) {
       if (last < 0) {
-        kept[index] = 1;
+        selected[index] = 1;
         [low, high] = [index, index];
       } else {
         low = point < (points[low] ?? point) ? index : low;
@@ -88,13 +91,13 @@ function keepOf(points: readonly Point[], { first, end, kept, part }: Keeping): 
   finish();
 }
 
-function picked(data: ChartData, places: readonly number[]): ChartData {
+function picked(data: ChartData, positions: readonly number[]): ChartData {
   return {
     ...data,
-    times: places.map((place) => data.times[place] ?? 0),
+    times: positions.map((position) => data.times[position] ?? 0),
     series: data.series.map(({ label, points }) => ({
       label,
-      points: points.length === 0 ? points : places.map((place) => points[place]),
+      points: points.length === 0 ? points : positions.map((position) => points[position]),
     })),
   };
 }
@@ -103,12 +106,12 @@ function indexes(first: number, end: number): number[] {
   return Array.from({ length: Math.max(0, end - first) }, (_, offset) => first + offset);
 }
 
-function firstAtLeast(times: readonly number[], wanted: number): number {
+function firstAtLeast(times: readonly number[], time: number): number {
   let low = 0;
   let high = times.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((times[middle] ?? 0) < wanted) {
+    if ((times[middle] ?? 0) < time) {
       low = middle + 1;
     } else {
       high = middle;

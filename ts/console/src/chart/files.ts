@@ -81,7 +81,7 @@ function legendHeight({ legend }: ChartFile): number {
   return legend.length === 0 ? 8 : LEGEND_LINE * LEGEND_LINES;
 }
 
-interface LegendPlace {
+interface LegendLayout {
   readonly width: number;
   readonly top: number;
   readonly scale: number;
@@ -92,7 +92,7 @@ interface LegendPlace {
 function paintLegend(
   pen: Pen,
   legend: readonly Legend[],
-  { width, top, scale, role }: LegendPlace,
+  { width, top, scale, role }: LegendLayout,
 ): void {
   pen.save();
   pen.font = `${12 * scale}px ${role('font-ui')}`;
@@ -129,23 +129,23 @@ export function pointsAsCsv({
   axis,
   shown,
 }: Pick<ChartFile, 'data' | 'axis' | 'shown'>): string {
-  const series = data.series.filter((_series, place) => shown[place]);
+  const series = data.series.filter((_series, index) => shown[index]);
   const columns = [
     FIRST_COLUMN[axis],
     ...series.map(({ label }) => ({ name: label, type: 'DOUBLE' })),
   ];
-  const placeOf = (place: number): Row[number] => {
+  const xValueOf = (x: number): Row[number] => {
     switch (axis) {
       case 'time':
-        return timeText(place);
+        return timeText(x);
       case 'number':
-        return place;
+        return x;
       case 'names':
-        return data.names?.[place] ?? copyText(place);
+        return data.names?.[x] ?? copyText(x);
     }
   };
-  const rows = data.times.map((place, at): Row => [
-    placeOf(place),
+  const rows = data.times.map((x, at): Row => [
+    xValueOf(x),
     ...series.map(({ points }) => points[at] ?? null),
   ]);
   return rowsAs('csv', columns, rows);

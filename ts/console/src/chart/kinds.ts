@@ -97,7 +97,7 @@ export function mayBeMultiples(kind: ChartKind): boolean {
 }
 
 /** Colour number of a series, from 1 to 8; 0 is shared by all further series. */
-export function colourPlace(kind: ChartKind, series: number): number {
+export function colourNumber(kind: ChartKind, series: number): number {
   if (kind === 'depth') {
     return series === 0 ? 3 : 6;
   }

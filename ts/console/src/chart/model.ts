@@ -16,7 +16,7 @@ export const SHOWN_SERIES = 8;
 const MAX_KEYS = 64;
 const MAX_NAMES = 40;
 /** Number of prices in a candle: open, high, low and close. */
-const CANDLE_PARTS = 4;
+const CANDLE_PRICES = 4;
 
 /** Kind of the x axis: time, numbers, names side by side, or none. */
 export type AxisKind = 'time' | 'number' | 'names' | 'none';
@@ -89,7 +89,7 @@ export function chooseChart(
   const key = keyColumn(columns, time, rows);
   const drawn = Math.min(SHOWN_SERIES, measured.length || counted.length);
   const candles = candleColumns(columns, values);
-  const mayBeCandles = values.length >= CANDLE_PARTS;
+  const mayBeCandles = values.length >= CANDLE_PRICES;
   return { plan: { axis: 'time', x: time, key, values, drawn, candles, mayBeCandles, depth } };
 }
 
@@ -188,9 +188,9 @@ export function chartData(
     );
   }
   const timed: { at: number; row: Row }[] = [];
-  const place = plan.axis === 'time' ? milliseconds : numberOf;
+  const xOf = plan.axis === 'time' ? milliseconds : numberOf;
   for (const row of rows) {
-    const at = place(row[plan.x] ?? null) ?? undefined;
+    const at = xOf(row[plan.x] ?? null) ?? undefined;
     if (at !== undefined) {
       timed.push({ at, row });
     }
@@ -226,21 +226,21 @@ function namedSeries(
 export function rowNear(
   rows: readonly Row[],
   { axis, x }: Pick<ChartPlan, 'axis' | 'x'>,
-  place: number,
+  target: number,
   names: readonly string[] = [],
 ): number | undefined {
   if (axis === 'names') {
-    const found = rows.findIndex((row) => nameOf(row[x] ?? null) === names[place]);
+    const found = rows.findIndex((row) => nameOf(row[x] ?? null) === names[target]);
     return found < 0 ? undefined : found;
   }
-  const placeOf = axis === 'time' ? milliseconds : numberOf;
+  const xOf = axis === 'time' ? milliseconds : numberOf;
   let best: number | undefined;
-  let least = Infinity;
+  let smallest = Infinity;
   rows.forEach((row, index) => {
-    const at = placeOf(row[x] ?? null);
-    const distance = typeof at === 'number' ? Math.abs(at - place) : Infinity;
-    if (distance < least) {
-      [best, least] = [index, distance];
+    const at = xOf(row[x] ?? null);
+    const distance = typeof at === 'number' ? Math.abs(at - target) : Infinity;
+    if (distance < smallest) {
+      [best, smallest] = [index, distance];
     }
   });
   return best;

@@ -99,24 +99,24 @@ function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] |
 }
 
 /** Options in the form that the drawing code needs. */
-export interface Look {
+export interface DrawOptions {
   readonly unit: string;
   readonly decimals: number | undefined;
   readonly isLog: boolean;
-  readonly least: number | undefined;
-  readonly most: number | undefined;
+  readonly min: number | undefined;
+  readonly max: number | undefined;
   readonly thresholds: readonly Threshold[];
 }
 
-export function lookOf(options: ChartOptions): Look {
+export function drawOptionsOf(options: ChartOptions): DrawOptions {
   const usable = optionTrouble(options) === undefined ? options : {};
   const thresholds = thresholdsOf(usable);
   return {
     unit: usable.unit ?? '',
     decimals: usable.decimals === undefined ? undefined : Number(usable.decimals),
     isLog: usable.scale === 'log',
-    least: numberOf(usable.least),
-    most: numberOf(usable.most),
+    min: numberOf(usable.least),
+    max: numberOf(usable.most),
     thresholds: typeof thresholds === 'string' ? [] : thresholds,
   };
 }
@@ -135,7 +135,7 @@ export function levelOf(value: number, thresholds: readonly Threshold[]): Level 
   return thresholds.findLast(({ at }) => value >= at)?.level;
 }
 
-type Format = Pick<Look, 'unit' | 'decimals'>;
+type Format = Pick<DrawOptions, 'unit' | 'decimals'>;
 
 /**
  * Formats a value with its unit. If neither unit nor decimals determine the notation, `plain`
@@ -170,7 +170,7 @@ const SHORT: readonly (readonly [number, string])[] = [
 ];
 
 function shortText(value: number, decimals = 1): string {
-  const [size, letter] = SHORT.find(([least]) => Math.abs(value) >= least) ?? [1, ''];
+  const [size, letter] = SHORT.find(([minimum]) => Math.abs(value) >= minimum) ?? [1, ''];
   const text = String(Number((value / size).toFixed(decimals)));
   return letter === '' ? text : `${text} ${letter}`;
 }

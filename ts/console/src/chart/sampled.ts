@@ -11,7 +11,7 @@ import { CHOSEN_CANDLE_PX } from './candles.js';
 import type { Range } from './decimate.js';
 import { milliseconds, type ChartPlan } from './model.js';
 
-export interface Wanted {
+export interface SampleRequest {
   readonly plan: ChartPlan;
   /** Columns that are drawn. */
   readonly values: readonly number[];
@@ -28,30 +28,32 @@ const MIN_STEPS = 60;
  */
 export async function sampled(
   result: Result,
-  wanted: Wanted,
+  request: SampleRequest,
   range: Range | undefined,
   signal: AbortSignal,
 ): Promise<Result | undefined> {
   const name = (column: number): string => result.columns[column]?.name ?? '';
-  const { plan, candles, width } = wanted;
+  const { plan, candles, width } = request;
   const time = name(plan.x);
   const extent = range ?? (await extentOf(result.statement, time, signal));
   if (!extent || !(extent.to > extent.from)) {
     return undefined;
   }
-  const asked = columnsOf(wanted);
+  const sampledColumns = columnsOf(request);
   const steps = Math.max(MIN_STEPS, candles ? width / CHOSEN_CANDLE_PX : width / 2);
   const sample = {
     time,
     key: plan.key === undefined ? undefined : name(plan.key),
-    columns: asked.map(({ column, by }) => ({ name: name(column), by })),
+    columns: sampledColumns.map(({ column, by }) => ({ name: name(column), by })),
     step: (extent.to - extent.from) / steps,
   };
   const statement = sampledQuery(result.statement, sample, range);
   const { rows } = await query(statement, { maxRows: MAX_ROWS, signal });
   const { columns, timestamp } = result;
   const picture = new Result({ query: result.statement, columns, timestamp }, result.statement);
-  picture.append(rows.flatMap((row) => placed(row, plan, asked, columns.length, sample.step / 2)));
+  picture.append(
+    rows.flatMap((row) => arranged(row, plan, sampledColumns, columns.length, sample.step / 2)),
+  );
   picture.total = picture.rows.length;
   return picture;
 }
@@ -66,12 +68,12 @@ async function extentOf(
   return from === undefined || to === undefined ? undefined : { from, to };
 }
 
-interface Asked {
+interface SampledColumn {
   readonly column: number;
   readonly by: Sampling;
 }
 
-function columnsOf({ values, candles }: Wanted): Asked[] {
+function columnsOf({ values, candles }: SampleRequest): SampledColumn[] {
   if (!candles) {
     return values.map((column) => ({ column, by: 'ends' }));
   }
@@ -89,30 +91,30 @@ function columnsOf({ values, candles }: Wanted): Asked[] {
  * Converts a row of the response into the result's columns; a row with both ends of a step becomes
  * two rows.
  */
-function placed(
+function arranged(
   row: Row,
   { x, key }: ChartPlan,
-  asked: readonly Asked[],
+  sampledColumns: readonly SampledColumn[],
   count: number,
   half: number,
 ): Row[] {
   const empty = (time: Value): Value[] => {
-    const made = Array<Value>(count).fill(null);
-    made[x] = time;
+    const values = Array<Value>(count).fill(null);
+    values[x] = time;
     if (key !== undefined) {
-      made[key] = row[1] ?? null;
+      values[key] = row[1] ?? null;
     }
-    return made;
+    return values;
   };
   const time = row[0] ?? null;
   const [first, second] = [empty(time), empty(later(time, half))];
   let at = key === undefined ? 1 : 2;
-  for (const { column, by } of asked) {
+  for (const { column, by } of sampledColumns) {
     first[column] = row[at] ?? null;
     second[column] = row[at + 1] ?? null;
     at += by === 'ends' ? 2 : 1;
   }
-  return asked.some(({ by }) => by === 'ends') ? [first, second] : [first];
+  return sampledColumns.some(({ by }) => by === 'ends') ? [first, second] : [first];
 }
 
 function later(time: Value, by: number): Value {

@@ -13,7 +13,7 @@ import {
 import { depthData, histogram, numbersOf } from './shapes.js';
 import { kindsOf, usualKind, type ChartKind } from './kinds.js';
 
-interface Drawn {
+interface ChartSource {
   readonly result: Result;
   readonly revision: number;
   readonly plan: ChartPlan;
@@ -29,7 +29,7 @@ interface Drawn {
 export type ChosenSeries = Readonly<Record<string, boolean>>;
 
 /** Maximum number of stored choices per chart. */
-const MAX_KEPT = 200;
+const MAX_STORED_CHOICES = 200;
 
 export class ChartSelection {
   readonly kind: Accessor<ChartKind>;
@@ -41,9 +41,9 @@ export class ChartSelection {
    * Column of each part of a candle: the column that the user chose, or else the column found by
    * its name.
    */
-  readonly parts: Accessor<CandleColumns | undefined>;
+  readonly candleColumns: Accessor<CandleColumns | undefined>;
   /** Only the volume may be `undefined`. */
-  readonly setPart: (part: keyof CandleColumns, column: number | undefined) => void;
+  readonly setCandleColumn: (field: keyof CandleColumns, column: number | undefined) => void;
   /** Values of the key column; candles are drawn for one of them. */
   readonly keys: Accessor<readonly string[]>;
   readonly key: Accessor<string | undefined>;
@@ -52,51 +52,54 @@ export class ChartSelection {
   readonly shown: Accessor<readonly boolean[]>;
   readonly #choose: (label: string, isShown: boolean) => void;
 
-  constructor(drawn: Drawn) {
+  constructor(source: ChartSource) {
     const [kind, setKind] = createSignal<ChartKind>('line');
     const [value, setValue] = createSignal(0);
     const [assigned, assign] = createSignal<CandleColumns>();
-    const [wantedKey, setKey] = createSignal<string>();
+    const [chosenKey, setKey] = createSignal<string>();
     // Visibility of series as set by the user; the plan decides for all other series.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     let columnsBefore = '';
     const startOver = (): void => {
       // The choices are kept if the same query runs again.
-      const columns = JSON.stringify(drawn.result.columns);
+      const columns = JSON.stringify(source.result.columns);
       if (columns === columnsBefore) {
         return;
       }
       columnsBefore = columns;
-      setKind(kindsOf(drawn.plan).find((one) => one === drawn.kind) ?? usualKind(drawn.plan));
-      setValue(drawn.plan.values[0] ?? 0);
+      setKind(kindsOf(source.plan).find((one) => one === source.kind) ?? usualKind(source.plan));
+      setValue(source.plan.values[0] ?? 0);
       assign(undefined);
       setKey(undefined);
-      setChosen(new Map(Object.entries(drawn.series ?? {})));
+      setChosen(new Map(Object.entries(source.series ?? {})));
     };
     startOver();
-    createEffect(on(() => drawn.result, startOver, { defer: true }));
+    createEffect(on(() => source.result, startOver, { defer: true }));
     this.kind = kind;
     this.setKind = (chosen) => {
       setKind(chosen);
-      drawn.onKind?.(chosen);
+      source.onKind?.(chosen);
     };
     this.value = value;
     this.setValue = setValue;
-    this.parts = () => assigned() ?? drawn.plan.candles ?? firstFour(drawn.plan);
-    this.setPart = (part, column) => {
-      const parts = this.parts();
-      if (parts) {
-        assign({ ...parts, [part]: column ?? (part === 'volume' ? undefined : parts[part]) });
+    this.candleColumns = () => assigned() ?? source.plan.candles ?? firstFour(source.plan);
+    this.setCandleColumn = (field, column) => {
+      const candleColumns = this.candleColumns();
+      if (candleColumns) {
+        assign({
+          ...candleColumns,
+          [field]: column ?? (field === 'volume' ? undefined : candleColumns[field]),
+        });
       }
     };
     this.keys = createMemo(() => {
-      const { key } = drawn.plan;
-      return key === undefined ? [] : keysOf(asOf(drawn.result, drawn.revision).rows, key);
+      const { key } = source.plan;
+      return key === undefined ? [] : keysOf(asOf(source.result, source.revision).rows, key);
     });
-    this.key = () => this.keys().find((name) => name === wantedKey()) ?? this.keys()[0];
+    this.key = () => this.keys().find((name) => name === chosenKey()) ?? this.keys()[0];
     this.setKey = setKey;
     const isShown = (label: string, index: number): boolean => {
-      const { key, drawn: usual } = drawn.plan;
+      const { key, drawn: usual } = source.plan;
       // The series of these kinds need no distinct colours.
       const isFree = kind() === 'heatmap' || kind() === 'depth' || kind() === 'histogram';
       if (isFree) {
@@ -104,35 +107,35 @@ export class ChartSelection {
       }
       return chosen().get(label) ?? index < (key === undefined ? usual : SHOWN_SERIES);
     };
-    this.data = createMemo(() => this.#dataOf(drawn, isShown));
+    this.data = createMemo(() => this.#dataOf(source, isShown));
     this.shown = createMemo(() =>
       this.data().series.map(({ label }, index) => kind() === 'candles' || isShown(label, index)),
     );
     this.#choose = (label, isShown) => {
       const series = new Map(chosen()).set(label, isShown);
       setChosen(series);
-      drawn.onSeries?.(Object.fromEntries([...series].slice(-MAX_KEPT)));
+      source.onSeries?.(Object.fromEntries([...series].slice(-MAX_STORED_CHOICES)));
     };
   }
 
-  #dataOf(drawn: Drawn, isShown: (label: string, index: number) => boolean): ChartData {
-    const { columns, rows } = drawn.detail ?? asOf(drawn.result, drawn.revision);
-    const { plan } = drawn;
+  #dataOf(source: ChartSource, isShown: (label: string, index: number) => boolean): ChartData {
+    const { columns, rows } = source.detail ?? asOf(source.result, source.revision);
+    const { plan } = source;
     if (this.kind() === 'depth' && plan.depth) {
       return depthData(rows, plan.depth);
     }
     if (this.kind() === 'histogram') {
       return histogram(numbersOf(rows, this.value()), columns[this.value()]?.name ?? '');
     }
-    const parts = this.parts();
-    if (this.kind() !== 'candles' || !parts) {
+    const candleColumns = this.candleColumns();
+    if (this.kind() !== 'candles' || !candleColumns) {
       const values = plan.key === undefined ? plan.values : [this.value()];
       return chartData(columns, rows, plan, values, isShown);
     }
     const [name, { key }] = [this.key(), plan];
     const isOne = key !== undefined && name !== undefined;
     const ofKey = isOne ? rowsOfKey(rows, key, name) : rows;
-    return chartData(columns, ofKey, { ...plan, key: undefined }, candleValues(parts));
+    return chartData(columns, ofKey, { ...plan, key: undefined }, candleValues(candleColumns));
   }
 
   toggle(index: number): void {

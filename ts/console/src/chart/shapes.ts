@@ -11,14 +11,14 @@ import { texts } from '../texts.js';
 export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
   const sums = data.times.map(() => 0);
   const known: (number | undefined)[] = [];
-  const series = data.series.map(({ label, points }, place): Series => {
-    if (!shown[place]) {
+  const series = data.series.map(({ label, points }, index): Series => {
+    if (!shown[index]) {
       return { label, points: [] };
     }
     const tops = points.map((point, at): Point => {
       // At an x value where only other series have a row, the last value still applies.
-      const value = point === undefined ? known[place] : (point ?? undefined);
-      known[place] = value;
+      const value = point === undefined ? known[index] : (point ?? undefined);
+      known[index] = value;
       if (value === undefined) {
         return point === null ? null : undefined;
       }
@@ -41,8 +41,8 @@ export function histogram(values: readonly number[], label: string): ChartData {
   if (values.length === 0) {
     return { times: [], series: [{ label, points: [] }] };
   }
-  const wanted = Math.max(MIN_BINS, Math.min(MAX_BINS, Math.ceil(2 * Math.cbrt(values.length))));
-  const width = roundWidth((high - low) / wanted) || Math.abs(low) * 0.1 || 1;
+  const bins = Math.max(MIN_BINS, Math.min(MAX_BINS, Math.ceil(2 * Math.cbrt(values.length))));
+  const width = roundWidth((high - low) / bins) || Math.abs(low) * 0.1 || 1;
   const first = Math.floor(low / width);
   const counts = new Array<number>(Math.max(1, Math.floor(high / width) - first + 1)).fill(0);
   for (const value of values) {
@@ -58,12 +58,12 @@ export function histogram(values: readonly number[], label: string): ChartData {
 }
 
 /** The smallest round width (1, 2 or 5 times a power of ten) that is at least `least`. */
-function roundWidth(least: number): number {
-  if (!(least > 0) || !Number.isFinite(least)) {
+function roundWidth(minWidth: number): number {
+  if (!(minWidth > 0) || !Number.isFinite(minWidth)) {
     return 0;
   }
-  const power = 10 ** Math.floor(Math.log10(least));
-  return ([1, 2, 5].find((digit) => digit * power >= least) ?? 10) * power;
+  const power = 10 ** Math.floor(Math.log10(minWidth));
+  return ([1, 2, 5].find((digit) => digit * power >= minWidth) ?? 10) * power;
 }
 
 /** Numbers of a column, in the order of the rows. */
@@ -149,11 +149,14 @@ export interface HeatCells {
 }
 
 /** Divides the data into at most `most` columns of cells; the values of a cell are averaged. */
-export function heatCells(data: ChartData, most: number): HeatCells {
+export function heatCells(data: ChartData, maxColumns: number): HeatCells {
   const { times, series } = data;
   const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0];
   const step = spacing(times);
-  const columns = Math.max(1, Math.min(Math.floor(most), Math.round((last - first) / step) + 1));
+  const columns = Math.max(
+    1,
+    Math.min(Math.floor(maxColumns), Math.round((last - first) / step) + 1),
+  );
   const span = Math.ceil(((last - first) / step + 1) / columns) * step;
   const starts: number[] = [];
   const columnOf = times.map((time) => {

@@ -5,7 +5,7 @@
 
 /** Wall-clock time in a time zone. */
 export interface Calendar {
-  readonly partsOf: (at: number) => WallTime;
+  readonly wallTimeOf: (at: number) => WallTime;
   /** Start of a day in the zone. Months count from 0; days and months out of range roll over. */
   readonly dayStart: (year: number, month: number, day: number) => number;
 }
@@ -20,7 +20,7 @@ interface WallTime {
 }
 
 export const UTC: Calendar = {
-  partsOf: (at) => {
+  wallTimeOf: (at) => {
     const date = new Date(at);
     return {
       year: date.getUTCFullYear(),
@@ -65,7 +65,7 @@ export class UtcDate extends Date {
 
 /** The browser's time zone. */
 export const LOCAL: Calendar = {
-  partsOf: (at) => {
+  wallTimeOf: (at) => {
     const date = new Date(at);
     const minutes = date.getHours() * 60 + date.getMinutes();
     return {
@@ -97,11 +97,11 @@ export function timeTicks(min: number, max: number, step: number, calendar: Cale
 }
 
 /** Ticks wherever the wall clock shows a multiple of the step. */
-function clockTicks(min: number, max: number, step: number, { partsOf }: Calendar): number[] {
+function clockTicks(min: number, max: number, step: number, { wallTimeOf }: Calendar): number[] {
   const grain = Math.min(step, QUARTER);
   const ticks: number[] = [];
   for (let at = Math.ceil(min / grain) * grain; at <= max; at += grain) {
-    if (partsOf(at).clock % step === 0) {
+    if (wallTimeOf(at).clock % step === 0) {
       ticks.push(at);
     }
   }
@@ -110,9 +110,9 @@ function clockTicks(min: number, max: number, step: number, { partsOf }: Calenda
 
 /** Ticks at days, months or years, depending on the step. */
 function calendarTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
-  const { year, month, day } = calendar.partsOf(min);
+  const { year, month, day } = calendar.wallTimeOf(min);
   const count = (unit: number): number => Math.max(1, Math.round(step / unit));
-  const place = (index: number): [year: number, month: number, day: number] => {
+  const dateAt = (index: number): [year: number, month: number, day: number] => {
     if (step >= YEAR) {
       const years = count(YEAR);
       return [Math.floor(year / years) * years + index * years, 0, 1];
@@ -125,7 +125,7 @@ function calendarTicks(min: number, max: number, step: number, calendar: Calenda
   };
   const ticks: number[] = [];
   for (let index = 0; ; index++) {
-    const at = calendar.dayStart(...place(index));
+    const at = calendar.dayStart(...dateAt(index));
     if (!(at <= max)) {
       return ticks;
     }

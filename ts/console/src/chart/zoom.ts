@@ -1,11 +1,11 @@
 /** The visible range of the time axis, and the rows that the server returns for it. */
 import { createEffect, on, onCleanup, type Accessor } from 'solid-js';
 import { aborted, execute, SqlError } from '../api/client.js';
-import { isPart, MAX_ROWS, Result } from '../model/result.js';
+import { isPartial, MAX_ROWS, Result } from '../model/result.js';
 import { rangeQueries } from '../sql/ranges.js';
 import type { Range } from './decimate.js';
 import type { AxisKind } from './model.js';
-import { sampled, type Wanted } from './sampled.js';
+import { sampled, type SampleRequest } from './sampled.js';
 import { messageOf } from '../model/message.js';
 import { signal } from '../model/signal.js';
 
@@ -16,11 +16,11 @@ interface Source {
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly x: number;
   /** Receives the range instead, if several time charts share it. */
-  readonly share: ((range: Range | undefined) => void) | undefined;
+  readonly shareRange: ((range: Range | undefined) => void) | undefined;
   /** Number of points that the chart can show. */
-  readonly room: number;
+  readonly maxPoints: number;
   /** Values that the chart draws. */
-  readonly wanted: Wanted;
+  readonly sampleRequest: SampleRequest;
 }
 
 export class Zoom {
@@ -67,13 +67,13 @@ export class Zoom {
   }
 
   /** Receiver of time ranges shared by several charts, if any. */
-  get #share(): Source['share'] {
-    return this.#source.axis === 'time' ? this.#source.share : undefined;
+  get #shareRange(): Source['shareRange'] {
+    return this.#source.axis === 'time' ? this.#source.shareRange : undefined;
   }
 
   /** Shows the whole range again, on the user's request. */
   reset(): void {
-    this.#share?.(undefined);
+    this.#shareRange?.(undefined);
     if (this.range()) {
       this.#remember();
     }
@@ -85,8 +85,8 @@ export class Zoom {
     if (!(range.to > range.from)) {
       return;
     }
-    if (this.#share) {
-      this.#share(range);
+    if (this.#shareRange) {
+      this.#shareRange(range);
       return;
     }
     this.#remember();
@@ -112,18 +112,18 @@ export class Zoom {
   }
 
   /** Scales the range around its middle; without a range, scales the range of all positions. */
-  scale(factor: number, places: readonly number[]): void {
-    const all = { from: places[0] ?? 0, to: places.at(-1) ?? 0 };
+  scale(factor: number, positions: readonly number[]): void {
+    const all = { from: positions[0] ?? 0, to: positions.at(-1) ?? 0 };
     const { from, to } = this.range() ?? all;
     const [middle, half] = [(from + to) / 2, ((to - from) / 2) * factor];
     this.to({ from: middle - half, to: middle + half });
   }
 
   /** Moves the range by a fraction of its width. */
-  pan(share: number): void {
+  pan(fraction: number): void {
     const range = this.range();
     if (range) {
-      const by = (range.to - range.from) * share;
+      const by = (range.to - range.from) * fraction;
       this.to({ from: range.from + by, to: range.to + by });
     }
   }
@@ -146,13 +146,13 @@ export class Zoom {
       this.#asking.set('idle');
     }
     const { axis, result } = this.#source;
-    const isAsked = range !== undefined || isPart(result);
-    if (axis === 'time' && isAsked && !this.#share) {
-      void this.#ask(range);
+    const isNeeded = range !== undefined || isPartial(result);
+    if (axis === 'time' && isNeeded && !this.#shareRange) {
+      void this.#request(range);
     }
   }
 
-  async #ask(range: Range | undefined): Promise<void> {
+  async #request(range: Range | undefined): Promise<void> {
     const abort = (this.#abort = new AbortController());
     const { signal } = abort;
     this.#asking.set('asking');
@@ -161,9 +161,9 @@ export class Zoom {
       if (rows) {
         this.#take(rows, false, signal);
       }
-      if (!rows || isPart(rows)) {
-        const { result, wanted } = this.#source;
-        this.#take(await sampled(result, wanted, range, signal), true, signal);
+      if (!rows || isPartial(rows)) {
+        const { result, sampleRequest } = this.#source;
+        this.#take(await sampled(result, sampleRequest, range, signal), true, signal);
       }
       if (!signal.aborted) {
         this.#asking.set('answered');
@@ -183,10 +183,10 @@ export class Zoom {
 
   /** Rows of a range, read with the first candidate statement that the server accepts. */
   async #rowsIn(range: Range, signal: AbortSignal): Promise<Result | undefined> {
-    const { result, x, room } = this.#source;
+    const { result, x, maxPoints } = this.#source;
     const column = result.columns[x]?.name ?? '';
     let refused: unknown;
-    for (const query of rangeQueries(result.statement, { column, ...range }, room)) {
+    for (const query of rangeQueries(result.statement, { column, ...range }, maxPoints)) {
       try {
         return await rowsOf(query, signal);
       } catch (cause) {

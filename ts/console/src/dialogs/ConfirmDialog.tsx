@@ -57,7 +57,7 @@ function Dialog(props: { question: Question }): JSX.Element {
       </Show>
       <div class="confirm-actions">
         <button class="button" autofocus onClick={() => close(false)}>
-          {question.keep}
+          {question.cancel}
         </button>
         <button
           class="button danger"

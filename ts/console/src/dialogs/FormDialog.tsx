@@ -9,7 +9,7 @@ interface FormDialogProps {
   /** Name of the affected object, shown after the title. */
   readonly name: string;
   /** Label of the cancel button. */
-  readonly keep: string;
+  readonly cancel: string;
   readonly act: string;
   readonly isComplete: boolean;
   /**
@@ -48,7 +48,7 @@ export function FormDialog(props: FormDialogProps): JSX.Element {
         <Failure text={failure()} />
         <div class="confirm-actions">
           <button class="button" type="button" onClick={() => dialog.close()}>
-            {props.keep}
+            {props.cancel}
           </button>
           <button class="button primary" disabled={!props.isComplete || working()}>
             <Show when={working()}>

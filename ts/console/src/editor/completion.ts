@@ -5,9 +5,9 @@
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { expectedAt, scopeAt } from '../../../sql/index.js';
 import { scan } from '../../../sql/lexer/lexer.js';
-import { KIND_WORDS, type FunctionEntry } from '../model/schema.js';
+import { KIND_LABELS, type FunctionEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
-import { columnsOf, offer, type NameSource, type Place } from './names.js';
+import { columnsOf, offer, type NameSource, type ScopedPosition } from './names.js';
 import type { Token } from '../sql/scanner.js';
 import { currentStatement, tokens } from './text.js';
 import { textOptions } from './text-completion.js';
@@ -45,8 +45,8 @@ export function completions(
     const before = context.state.sliceDoc(Math.max(0, from - 200), from);
     const [, quotedName, plainName] = QUALIFIER.exec(before) ?? [];
     const qualifier = quotedName ?? plainName;
-    const wanted = word !== null || qualifier !== undefined || context.explicit;
-    if (!wanted) {
+    const isApplicable = word !== null || qualifier !== undefined || context.explicit;
+    if (!isApplicable) {
       return null;
     }
     const statement = statementAround(context);
@@ -54,7 +54,7 @@ export function completions(
       return null;
     }
     // A user who types before the schema has loaded still gets its names once they arrive.
-    await source.asked;
+    await source.requested;
     const [text, start] = statement;
     const written = text.slice(from - start, context.pos - start);
     // The scanner would read all text after an unclosed quote as part of the name.
@@ -62,11 +62,11 @@ export function completions(
     const at = from - start;
     const whole = isQuoted ? text.slice(0, at) + text.slice(at + written.length) : text;
     const offset = isQuoted ? at : context.pos - start;
-    const place: Place = { text: whole, offset, scope: scopeAt(whole, at) };
+    const position: ScopedPosition = { text: whole, offset, scope: scopeAt(whole, at) };
     const found =
       qualifier === undefined
-        ? await anyName(source, place, written.startsWith('@'))
-        : await columnsOfSource(source, place, qualifier);
+        ? await anyName(source, position, written.startsWith('@'))
+        : await columnsOfSource(source, position, qualifier);
     const options = isQuoted ? found.flatMap(inQuotes) : found;
     return context.aborted ? null : { from, options, validFor: /^["@\p{L}_][\p{L}\p{N}_$]*$/u };
   };
@@ -74,15 +74,15 @@ export function completions(
 
 async function anyName(
   source: NameSource,
-  place: Place,
+  position: ScopedPosition,
   isVariable: boolean,
 ): Promise<Completion[]> {
-  const { scope, text, offset } = place;
+  const { scope, text, offset } = position;
   if (isVariable) {
     return scope.variables.map((name) => ({ label: `@${name}`, detail: texts.editor.variable }));
   }
   const before = text.slice(0, offset);
-  const words = wordsAt(before);
+  const words = keywordsAt(before);
   if (words) {
     return words.map((label) => ({ label }));
   }
@@ -94,14 +94,14 @@ async function anyName(
   }));
   if (contexts.includes('table')) {
     options.push(...scope.commonTables.map((name) => offer(name, 'WITH', 2)));
-    options.push(...tables.map(({ name, kind }) => offer(name, KIND_WORDS[kind], 1)));
+    options.push(...tables.map(({ name, kind }) => offer(name, KIND_LABELS[kind], 1)));
     options.push(...functions.filter(({ isSource }) => isSource).map(offerCall));
   }
   if (contexts.includes('expression') || contexts.includes('name')) {
-    options.push(...(await columnsInReach(source, place)));
+    options.push(...(await columnsInReach(source, position)));
   }
   if (/\bLATEST\s+(?:ON|BY)\s+\w*$/i.test(before)) {
-    options.push(...(await columnsInReach(source, place)));
+    options.push(...(await columnsInReach(source, position)));
   }
   if (/\b(?:ORDER|GROUP)\s+BY\b[^()]*$/i.test(before)) {
     options.push(...aliasesBefore(before).map((name) => offer(name, texts.editor.alias, 3)));
@@ -125,7 +125,7 @@ const SHOWN = (
 ).split(',');
 
 /** Words for positions that allow no names: after SHOW, and in FILL. */
-function wordsAt(before: string): readonly string[] | undefined {
+function keywordsAt(before: string): readonly string[] | undefined {
   if (/\bFILL\s*\((?:[^()]*,)?\s*\w*$/i.test(before)) {
     return FILLS;
   }
@@ -155,9 +155,9 @@ function inQuotes(option: Completion): Completion[] {
  * Columns of all sources in scope, the innermost first. Without any source, the columns of every
  * table.
  */
-async function columnsInReach(source: NameSource, place: Place): Promise<Completion[]> {
-  const { sources } = place.scope;
-  const lists = await Promise.all(sources.map((one) => columnsOf(source, place, one)));
+async function columnsInReach(source: NameSource, position: ScopedPosition): Promise<Completion[]> {
+  const { sources } = position.scope;
+  const lists = await Promise.all(sources.map((one) => columnsOf(source, position, one)));
   const found = new Map<string, Completion>();
   lists.forEach((columns, index) => {
     for (const { name, type } of columns) {
@@ -179,14 +179,14 @@ async function columnsInReach(source: NameSource, place: Place): Promise<Complet
 /** Completions after `alias.` or `table.`. */
 async function columnsOfSource(
   source: NameSource,
-  place: Place,
+  position: ScopedPosition,
   qualifier: string,
 ): Promise<Completion[]> {
   const is = (name: string | null): boolean => name?.toLowerCase() === qualifier.toLowerCase();
-  const meant = place.scope.sources.find(
+  const found = position.scope.sources.find(
     ({ alias, table }) => is(alias) || (alias === null && is(table)),
   );
-  const columns = meant ? await columnsOf(source, place, meant) : [];
+  const columns = found ? await columnsOf(source, position, found) : [];
   return columns.map(({ name, type }) => offer(name, type, 1));
 }
 
@@ -215,13 +215,13 @@ async function insideString(
   if (statement === null || (isClosed && context.pos === to)) {
     return null;
   }
-  await source.asked;
+  await source.requested;
   const [text, start] = statement;
   const before = text.slice(0, from - start);
   // The parser would read all text after an unclosed string as part of it.
   const whole = `${before}''${isClosed ? text.slice(to - start) : ''}`;
-  const place = { text: whole, offset: before.length, scope: scopeAt(whole, before.length) };
-  const options = await textOptions(source, place, before);
+  const position = { text: whole, offset: before.length, scope: scopeAt(whole, before.length) };
+  const options = await textOptions(source, position, before);
   return context.aborted || options.length === 0
     ? null
     : { from: from + 1, to: isClosed ? to - 1 : context.pos, options, validFor: /^[^']*$/ };
@@ -236,12 +236,12 @@ async function allColumns(
   if (statement === null) {
     return null;
   }
-  await source.asked;
+  await source.requested;
   const [text, start] = statement;
   const offset = context.pos - start;
-  const place = { text, offset, scope: scopeAt(text, offset) };
-  const { sources } = place.scope;
-  const lists = await Promise.all(sources.map((one) => columnsOf(source, place, one)));
+  const position = { text, offset, scope: scopeAt(text, offset) };
+  const { sources } = position.scope;
+  const lists = await Promise.all(sources.map((one) => columnsOf(source, position, one)));
   const names = lists.flatMap((columns) => columns.map(({ name }) => quoted(name)));
   const option = {
     label: fill(texts.editor.allColumns, { count: names.length }),

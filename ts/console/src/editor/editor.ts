@@ -35,7 +35,7 @@ import {
 } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';
 import { format } from '../sql/format.js';
-import type { Place } from '../state/problems.js';
+import type { ProblemReport } from '../state/problems.js';
 import type { StatementText } from '../state/run.js';
 import { completions } from './completion.js';
 import type { NameSource } from './names.js';
@@ -64,7 +64,7 @@ export interface EditorEvents {
   readonly names: NameSource;
   readonly validate: Validate;
   /** Called with the foremost problem of the active tab, if any, and the number of problems. */
-  readonly problem: (tab: string, place: Place | undefined, count: number) => void;
+  readonly problem: (tab: string, report: ProblemReport | undefined, count: number) => void;
   /** Called with the statement under the cursor whenever it may have changed. */
   readonly statement: (text: string) => void;
 }
@@ -73,7 +73,7 @@ export interface EditorEvents {
 const COMMENTS = { line: '--', block: { open: '/*', close: '*/' } };
 
 /** Labels of the search panel, with the same wording as elsewhere in the console. */
-const SEARCH_WORDS = {
+const SEARCH_PHRASES = {
   next: texts.editor.next,
   previous: texts.editor.previous,
   all: texts.editor.selectAll,
@@ -115,9 +115,9 @@ export class SqlEditor {
       this.#states.set(this.#tab, this.#view.state);
     }
     this.#tab = tab;
-    const kept = this.#states.get(tab);
-    this.#view.setState(kept ?? this.#newState(text));
-    this.#tell();
+    const state = this.#states.get(tab);
+    this.#view.setState(state ?? this.#newState(text));
+    this.#notify();
   }
 
   /** Applies text that was changed in another window; the tab's other state is retained. */
@@ -182,11 +182,11 @@ export class SqlEditor {
 
   /** Moves the cursor to the next problem, or with -1 to the previous one. */
   goToProblem(step: 1 | -1 = 1): void {
-    const place = nextProblem(this.#view.state, step);
-    if (!place) {
+    const next = nextProblem(this.#view.state, step);
+    if (!next) {
       return;
     }
-    const selection = EditorSelection.cursor(place.from);
+    const selection = EditorSelection.cursor(next.from);
     this.#view.dispatch({ selection, scrollIntoView: true });
     this.#view.focus();
   }
@@ -242,16 +242,16 @@ export class SqlEditor {
   }
 
   /** Reports the foremost problem and the current statement. */
-  #tell(): void {
+  #notify(): void {
     const { state } = this.#view;
     const found = foremostProblem(state);
-    const place = found && this.#placeOf(found);
-    this.#events.problem(this.#tab, place, state.field(problems).length);
+    const report = found && this.#reportOf(found);
+    this.#events.problem(this.#tab, report, state.field(problems).length);
     const statement = currentStatement(state);
     this.#events.statement(statement ? state.sliceDoc(statement.start, statement.end) : '');
   }
 
-  #placeOf({ from, to, message }: Problem): Place {
+  #reportOf({ from, to, message }: Problem): ProblemReport {
     const { state } = this.#view;
     const line = state.doc.lineAt(from);
     const text = state.sliceDoc(from, to);
@@ -299,11 +299,11 @@ export class SqlEditor {
       highlighting,
       statementBar,
       problems,
-      watchProblems(this.#events.validate, () => this.#tell()),
+      watchProblems(this.#events.validate, () => this.#notify()),
       hover(this.#events.names.names),
       theme,
       search({ top: true }),
-      EditorState.phrases.of(SEARCH_WORDS),
+      EditorState.phrases.of(SEARCH_PHRASES),
       plainTyping,
       autocompletion({ override: [completions(this.#events.names)], icons: false }),
       keymap.of([
@@ -343,13 +343,13 @@ function changeBetween(
   before: string,
   after: string,
 ): { from: number; to: number; insert: string } {
-  const most = Math.min(before.length, after.length);
+  const shorter = Math.min(before.length, after.length);
   let from = 0;
-  while (from < most && before[from] === after[from]) {
+  while (from < shorter && before[from] === after[from]) {
     from += 1;
   }
   let same = 0;
-  while (same < most - from && before.at(-1 - same) === after.at(-1 - same)) {
+  while (same < shorter - from && before.at(-1 - same) === after.at(-1 - same)) {
     same += 1;
   }
   return { from, to: before.length - same, insert: after.slice(from, after.length - same) };

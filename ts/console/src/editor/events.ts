@@ -25,7 +25,7 @@ export function editorEvents({ statements, tabs, problems, schema }: Around): Ed
     runAll: () => void statements.runAll(),
     names: nameSource(schema),
     validate: refusalOf,
-    problem: (tab, place, count) => problems.set(tab, place, count),
+    problem: (tab, report, count) => problems.set(tab, report, count),
     statement: (text) => statements.setParameters(parametersOf(text)),
   };
 }
@@ -35,7 +35,7 @@ export function nameSource(schema: Schema): NameSource {
   const described = new Map<string, ReturnType<NameSource['describe']>>();
   return {
     names: () => schema.names(),
-    asked: schema.asked,
+    requested: schema.requested,
     open: (table) => schema.open(table),
     describe: (query) => {
       let columns = described.get(query);

@@ -2,7 +2,7 @@
 import type { Extension } from '@codemirror/state';
 import { hoverTooltip, type Tooltip } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';
-import { KIND_WORDS, type KnownNames } from '../model/schema.js';
+import { KIND_LABELS, type KnownNames } from '../model/schema.js';
 import { currentStatement, tokens } from './text.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -71,7 +71,7 @@ function describeName(
     return { title: word, lines };
   }
   const table = tables.find(({ name }) => is(name));
-  return table && { title: table.name, lines: [KIND_WORDS[table.kind]] };
+  return table && { title: table.name, lines: [KIND_LABELS[table.kind]] };
 }
 
 function card({ title, lines }: Described): HTMLElement {

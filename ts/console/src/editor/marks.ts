@@ -39,9 +39,9 @@ class RunMarker extends GutterMarker {
   }
 
   override toDOM(): Node {
-    const holder = document.createElement('span');
-    holder.className = `cm-run-mark cm-run-${this.state}`;
-    holder.title = this.title;
+    const mark = document.createElement('span');
+    mark.className = `cm-run-mark cm-run-${this.state}`;
+    mark.title = this.title;
     const image = document.createElementNS(SVG, 'svg');
     image.setAttribute('viewBox', '0 0 16 16');
     image.setAttribute('role', 'img');
@@ -49,8 +49,8 @@ class RunMarker extends GutterMarker {
     const path = document.createElementNS(SVG, 'path');
     path.setAttribute('d', SHAPES[this.state]);
     image.append(path);
-    holder.append(image);
-    return holder;
+    mark.append(image);
+    return mark;
   }
 }
 

@@ -8,7 +8,7 @@ import { commonTableQuery } from '../sql/common-tables.js';
 export interface NameSource {
   readonly names: () => KnownNames;
   /** Resolves once the request for the names has succeeded or failed. */
-  readonly asked: Promise<void>;
+  readonly requested: Promise<void>;
   /** Loads the columns of a table if they are not loaded yet. */
   readonly open: (table: string) => Promise<void>;
   /** Result columns of a query. */
@@ -18,7 +18,7 @@ export interface NameSource {
 }
 
 /** A position in a statement, with the names in scope there. */
-export interface Place {
+export interface ScopedPosition {
   readonly text: string;
   readonly offset: number;
   readonly scope: Scope;
@@ -27,7 +27,7 @@ export interface Place {
 /** Columns of a table, a subquery or a common table expression. */
 export async function columnsOf(
   source: NameSource,
-  { scope, text }: Place,
+  { scope, text }: ScopedPosition,
   { table, query: subQuery }: Scope['sources'][number],
 ): Promise<readonly ColumnEntry[]> {
   if (table === null) {

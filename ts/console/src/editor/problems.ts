@@ -5,7 +5,7 @@
 import { StateEffect, StateField, type ChangeDesc, type EditorState } from '@codemirror/state';
 import { Decoration, EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
 import { parse, SyntaxError_ } from '../../../sql/index.js';
-import { wrongSpan } from '../sql/meant.js';
+import { wrongSpan } from '../sql/error-span.js';
 import type { Statement } from '../sql/statements.js';
 import { allStatements, currentStatement } from './text.js';
 
@@ -47,8 +47,8 @@ export const problems = StateField.define<readonly Problem[]>({
         continue;
       }
       const { finder } = effect.value;
-      const kept = value.filter((problem) => problem.finder !== finder);
-      value = apart([...kept, ...effect.value.problems]);
+      const others = value.filter((problem) => problem.finder !== finder);
+      value = withoutOverlaps([...others, ...effect.value.problems]);
     }
     return value;
   },
@@ -62,17 +62,17 @@ export const problems = StateField.define<readonly Problem[]>({
  * Of several overlapping problems only one is shown. Problems from a run take precedence over
  * problems from the server, and these over problems from the parser.
  */
-function apart(all: readonly Problem[]): readonly Problem[] {
+function withoutOverlaps(all: readonly Problem[]): readonly Problem[] {
   const rank: readonly Finder[] = ['run', 'server', 'parser'];
-  const kept: Problem[] = [];
+  const accepted: Problem[] = [];
   for (const finder of rank) {
     for (const problem of all.filter((candidate) => candidate.finder === finder)) {
-      if (kept.every(({ from, to }) => problem.to <= from || to <= problem.from)) {
-        kept.push(problem);
+      if (accepted.every(({ from, to }) => problem.to <= from || to <= problem.from)) {
+        accepted.push(problem);
       }
     }
   }
-  return kept.sort((left, right) => left.from - right.from);
+  return accepted.sort((left, right) => left.from - right.from);
 }
 
 /** A problem at an offset; `undefined` if there is no text to underline. */
@@ -112,7 +112,7 @@ export function foremostProblem(state: EditorState): Problem | undefined {
 /** Maximum length of a text that the page parses; only the server checks longer text. */
 const MAX_TEXT_LENGTH = 200_000;
 const READ_AFTER_MS = 600;
-const ASK_AFTER_MS = 400;
+const VALIDATE_AFTER_MS = 400;
 
 export interface Refusal {
   readonly message: string;
@@ -134,7 +134,7 @@ class Watcher {
   readonly #notify: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #abort: AbortController | undefined;
-  #asked = '';
+  #requestedText = '';
 
   constructor(view: EditorView, validate: Validate, notify: () => void) {
     this.#view = view;
@@ -145,13 +145,15 @@ class Watcher {
 
   update({ docChanged, selectionSet, transactions }: ViewUpdate): void {
     if (docChanged) {
-      this.#asked = '';
+      this.#requestedText = '';
       this.#later(() => this.#read(), READ_AFTER_MS);
     } else if (selectionSet) {
-      this.#later(() => void this.#ask(), ASK_AFTER_MS);
+      this.#later(() => void this.#requestProblems(), VALIDATE_AFTER_MS);
     }
-    const said = transactions.some(({ effects }) => effects.some((one) => one.is(setProblems)));
-    if (docChanged || selectionSet || said) {
+    const hasNewProblems = transactions.some(({ effects }) =>
+      effects.some((one) => one.is(setProblems)),
+    );
+    if (docChanged || selectionSet || hasNewProblems) {
       // Deferred: listeners may dispatch, which is not allowed during an update.
       queueMicrotask(this.#notify);
     }
@@ -174,14 +176,14 @@ class Watcher {
     if (found.length > 0 || state.field(problems).some(({ finder }) => finder === 'parser')) {
       this.#view.dispatch({ effects: setProblems.of({ finder: 'parser', problems: found }) });
     }
-    void this.#ask();
+    void this.#requestProblems();
   }
 
-  async #ask(): Promise<void> {
+  async #requestProblems(): Promise<void> {
     const { state } = this.#view;
     const statement = currentStatement(state);
     const text = statement ? state.sliceDoc(statement.start, statement.end) : '';
-    if (!statement || text === this.#asked || syntaxProblem(state, statement)) {
+    if (!statement || text === this.#requestedText || syntaxProblem(state, statement)) {
       return;
     }
     const abort = (this.#abort = new AbortController());
@@ -189,7 +191,7 @@ class Watcher {
     if (abort.signal.aborted) {
       return;
     }
-    this.#asked = text;
+    this.#requestedText = text;
     const found =
       refusal && problemAt(state, statement.start + refusal.position, refusal.message, 'server');
     this.#view.dispatch({

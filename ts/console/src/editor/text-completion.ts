@@ -1,6 +1,6 @@
 /** Completions inside a string: table names, symbol values, times. */
 import type { Completion } from '@codemirror/autocomplete';
-import { columnsOf, type NameSource, type Place } from './names.js';
+import { columnsOf, type NameSource, type ScopedPosition } from './names.js';
 
 /** A call whose argument is a table name. */
 const TABLE_CALL = /\btable_\w+\s*\(\s*$/i;
@@ -17,7 +17,7 @@ const MONTH_LETTERS = 'yyyy-mm'.length;
 /** Completions inside a string. `before` is the statement up to the quote that opens the string. */
 export async function textOptions(
   source: NameSource,
-  place: Place,
+  position: ScopedPosition,
   before: string,
 ): Promise<Completion[]> {
   if (TABLE_CALL.test(before)) {
@@ -28,8 +28,8 @@ export async function textOptions(
   if (name === undefined) {
     return [];
   }
-  for (const one of place.scope.sources) {
-    const columns = await columnsOf(source, place, one);
+  for (const one of position.scope.sources) {
+    const columns = await columnsOf(source, position, one);
     const column = columns.find((known) => known.name.toLowerCase() === name.toLowerCase());
     if (column?.type === 'SYMBOL' && one.table !== null) {
       const values = await source.values(one.table, column.name);
@@ -48,7 +48,7 @@ function times(isInterval: boolean): Completion[] {
   const [today, month] = [now.slice(0, DAY_LETTERS), now.slice(0, MONTH_LETTERS)];
   const intervals = ['$now - 1h..$now', '$now - 1d..$now', '$today', '$yesterday', month];
   const texts = isInterval ? [today, ...intervals] : [today, now];
-  return texts.map((text, place) => ({ ...inText(text, 'time'), boost: -place }));
+  return texts.map((text, index) => ({ ...inText(text, 'time'), boost: -index }));
 }
 
 function inText(text: string, detail: string): Completion {

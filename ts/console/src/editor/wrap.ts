@@ -1,24 +1,24 @@
 /** Whether long lines wrap at the editor's edge or scroll, as the user last chose. */
 import { Compartment, type Extension } from '@codemirror/state';
 import { EditorView, type KeyBinding } from '@codemirror/view';
-import { keptChoice } from '../page/choice.js';
+import { storedChoice } from '../page/choice.js';
 
-const [wraps, setWraps] = keptChoice('tidemark.wrap', ['no', 'yes']);
-const place = new Compartment();
+const [wraps, setWraps] = storedChoice('tidemark.wrap', ['no', 'yes']);
+const compartment = new Compartment();
 
 function chosen(): Extension {
   return wraps() === 'yes' ? EditorView.lineWrapping : [];
 }
 
 export function wrapping(): Extension {
-  return place.of(chosen());
+  return compartment.of(chosen());
 }
 
 export const wrapKey: KeyBinding = {
   key: 'Alt-z',
   run: (view) => {
     setWraps(wraps() === 'yes' ? 'no' : 'yes');
-    view.dispatch({ effects: place.reconfigure(chosen()) });
+    view.dispatch({ effects: compartment.reconfigure(chosen()) });
     return true;
   },
 };

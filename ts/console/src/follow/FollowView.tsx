@@ -53,7 +53,7 @@ export default function FollowView(props: FollowProps): JSX.Element {
   createEffect(
     on(
       () => [follower(), isGrid() && (!atEnd() || isArranged())] as const,
-      ([one, isHeld]) => one.hold(isHeld),
+      ([one, isOnHold]) => one.hold(isOnHold),
     ),
   );
   whileVisible(follower);
@@ -227,7 +227,7 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
       <span class="spring" />
       <ZoneSwitch />
       <button
-        class="button ghost beyond-phone"
+        class="button ghost wide-only"
         title={texts.follow.openQueryHint}
         onClick={() => props.session.tabs.edit(`${lastRows(props.follower.followed)};\n`)}
       >
@@ -239,13 +239,13 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
 }
 
 function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
-  const look = (): readonly [IconName, string, string] => {
+  const appearance = (): readonly [IconName, string, string] => {
     const feed = props.follower.feed();
     const at = clockText(props.follower.asOf(), props.zone);
     if (props.follower.isPaused()) {
       return ['pause', '', fill(texts.follow.paused, { at })];
     }
-    if (props.follower.isHeld() && feed.state === 'live') {
+    if (props.follower.isOnHold() && feed.state === 'live') {
       return ['pause', '', fill(texts.follow.onHold, { at })];
     }
     switch (feed.state) {
@@ -262,8 +262,8 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
   };
   return (
     <span class="follow-state">
-      <Icon name={look()[0]} class={look()[1]} />
-      {look()[2]}
+      <Icon name={appearance()[0]} class={appearance()[1]} />
+      {appearance()[2]}
     </span>
   );
 }
@@ -330,9 +330,9 @@ function Nothing(props: { follower: Follower }): JSX.Element {
   );
 }
 
-function unseenText({ count, isLeast }: Unseen): string {
+function unseenText({ count, isLowerBound }: Unseen): string {
   const text = rowsText(count).replace(' ', ' new ');
-  return isLeast ? fill(texts.follow.atLeast, { count: text }) : text;
+  return isLowerBound ? fill(texts.follow.atLeast, { count: text }) : text;
 }
 
 /** Time of day in the displayed zone. */

@@ -26,7 +26,7 @@ interface AnswerServer {
   readonly poll: (listener: FollowListener, signal: AbortSignal) => Promise<void>;
 }
 
-const ASK_MS = 1000;
+const POLL_MS = 1000;
 /** Interval after which the server retries a query that failed. */
 const FAILED_MS = 5000;
 /**
@@ -96,7 +96,7 @@ async function stream(
   signal: AbortSignal,
   heard: (event: ServerEvent) => void,
 ): Promise<void> {
-  const query = { name: 'rows', query: lastRows(followed), everyMs: ASK_MS };
+  const query = { name: 'rows', query: lastRows(followed), everyMs: POLL_MS };
   const take = (event: ServerEvent): boolean => {
     if (!signal.aborted) {
       heard(event);

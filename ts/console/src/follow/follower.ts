@@ -27,10 +27,10 @@ interface Window {
 export interface Unseen {
   readonly count: number;
   /** Whether the count is a lower bound. */
-  readonly isLeast: boolean;
+  readonly isLowerBound: boolean;
 }
 
-const NONE: Unseen = { count: 0, isLeast: false };
+const NONE: Unseen = { count: 0, isLowerBound: false };
 
 export class Follower {
   readonly followed: Followed;
@@ -42,9 +42,9 @@ export class Follower {
   readonly feed: Accessor<Feed> = this.#feed;
   readonly #isPaused = signal(false);
   readonly isPaused: Accessor<boolean> = this.#isPaused;
-  readonly #isHeld = signal(false);
+  readonly #isOnHold = signal(false);
   /** Whether updates are on hold, so that new rows wait. */
-  readonly isHeld: Accessor<boolean> = this.#isHeld;
+  readonly isOnHold: Accessor<boolean> = this.#isOnHold;
   readonly #asOf = signal<Date | undefined>(undefined);
   /** Latest time at which the shown rows were known to be current. */
   readonly asOf: Accessor<Date | undefined> = this.#asOf;
@@ -99,27 +99,27 @@ export class Follower {
   }
 
   /** While updates are on hold, the shown rows do not change and new rows wait. */
-  hold(isHeld: boolean): void {
+  hold(isOnHold: boolean): void {
     this.#stillCurrent();
-    this.#isHeld.set(isHeld);
+    this.#isOnHold.set(isOnHold);
     const waiting = this.#waiting;
-    if (!isHeld && waiting) {
+    if (!isOnHold && waiting) {
       this.#show(waiting);
     }
   }
 
   #take(next: Window): void {
     const shown = this.result();
-    if (!this.isHeld() || !shown || !hasColumns(shown, next)) {
+    if (!this.isOnHold() || !shown || !hasColumns(shown, next)) {
       this.#show(next);
       return;
     }
     const before = this.#waiting?.rows ?? shown.rows;
     const { fresh, isGap } = slideOf(before, next.rows);
-    const { count, isLeast } = this.unseen();
+    const { count, isLowerBound } = this.unseen();
     this.#waiting = next;
     batch(() => {
-      this.#unseen.set({ count: count + fresh, isLeast: isLeast || isGap });
+      this.#unseen.set({ count: count + fresh, isLowerBound: isLowerBound || isGap });
       this.#feed.set({ state: 'live' });
     });
   }

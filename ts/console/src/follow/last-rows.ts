@@ -3,13 +3,13 @@ import type { AnswerHead, Row, Value } from '../api/answer.js';
 
 export class LastRows {
   readonly head: AnswerHead;
-  readonly #most: number;
+  readonly #maxRows: number;
   readonly #rows: Row[];
 
-  constructor(head: AnswerHead, rows: readonly Row[], most: number) {
+  constructor(head: AnswerHead, rows: readonly Row[], maxRows: number) {
     this.head = head;
     this.#rows = [...rows];
-    this.#most = most;
+    this.#maxRows = maxRows;
   }
 
   /** A copy of the rows, oldest first. */
@@ -24,18 +24,18 @@ export class LastRows {
   add(more: readonly Row[]): boolean {
     const { timestamp } = this.head;
     for (const row of more) {
-      const at = timestamp < 0 ? this.#rows.length : this.#placeOf(row[timestamp] ?? null);
+      const at = timestamp < 0 ? this.#rows.length : this.#positionOf(row[timestamp] ?? null);
       if (at === undefined) {
         return false;
       }
       this.#rows.splice(at, 0, row);
     }
-    this.#rows.splice(0, this.#rows.length - this.#most);
+    this.#rows.splice(0, this.#rows.length - this.#maxRows);
     return true;
   }
 
   /** Position after the last row that is not later. */
-  #placeOf(time: Value): number | undefined {
+  #positionOf(time: Value): number | undefined {
     let [low, high] = [0, this.#rows.length];
     let middle = high - 1;
     while (low < high) {

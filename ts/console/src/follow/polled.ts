@@ -10,7 +10,7 @@ import {
   type FollowListener,
 } from './source.js';
 
-const ASK_MS = 1000;
+const POLL_MS = 1000;
 /** The catalog does not reveal an UPDATE, so every n-th poll reads the rows regardless. */
 const READ_EVERY = 5;
 /** Interval between checks whether the server has capacity for a feed again. */
@@ -31,20 +31,20 @@ export async function poll(
   const mark =
     `SELECT table_txn, table_row_count, table_max_timestamp FROM tables() ` +
     `WHERE table_name = ${literal(followed.table)}`;
-  let seen = '';
+  let lastMark = '';
   let failures = 0;
-  for (let looks = 0; !signal.aborted; looks += 1) {
-    let wait = ASK_MS;
+  for (let polls = 0; !signal.aborted; polls += 1) {
+    let wait = POLL_MS;
     try {
       const isTable = followed.query === undefined;
       const now = isTable ? JSON.stringify((await query(mark, { signal })).rows) : UNKNOWN;
       // An object that is not in the catalog is read at every poll.
-      if (now === seen && now !== UNKNOWN && looks % READ_EVERY !== 0) {
+      if (now === lastMark && now !== UNKNOWN && polls % READ_EVERY !== 0) {
         listener.same();
       } else {
         const { head, rows } = await query(lastRows(followed), { signal, maxRows: followed.rows });
         listener.rows(head, rows);
-        seen = now;
+        lastMark = now;
       }
       failures = 0;
     } catch (cause) {
@@ -55,7 +55,7 @@ export async function poll(
       wait = waitAfter(failures);
       listener.failed(troubleText(cause, followed), !(cause instanceof SqlError), wait);
       // A table that reappears may be a different table.
-      seen = '';
+      lastMark = '';
     }
     await pause(wait, signal);
   }
@@ -63,14 +63,14 @@ export async function poll(
 
 /** Polls until it is time to check whether the server pushes changes again. */
 export async function forAWhile(
-  ask: (signal: AbortSignal) => Promise<void>,
+  run: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const abort = new AbortController();
   const end = (): void => abort.abort();
   const timer = setTimeout(end, POLLED_MS);
   signal.addEventListener('abort', end);
-  await ask(abort.signal);
+  await run(abort.signal);
   clearTimeout(timer);
   signal.removeEventListener('abort', end);
 }

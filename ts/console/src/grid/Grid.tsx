@@ -25,7 +25,7 @@ import { Inspector } from './Inspector.js';
 import { moveCell, type Cell } from './keys.js';
 import { GridLayout } from './layout.js';
 import { followScroll, followTail } from './tail.js';
-import { cellId, shownCell, type GridParts, type GridProps } from './parts.js';
+import { cellId, shownCell, type GridContext, type GridProps } from './context.js';
 import { Printed } from './Printed.js';
 import { between, cellsIn, type Selection } from './selection.js';
 import { SelectionFacts } from './SelectionFacts.js';
@@ -48,10 +48,10 @@ export function Grid(props: GridProps): JSX.Element {
     go({ row });
     scroller.focus();
   });
-  const parts = gridParts(props, { layout, cell, selection, select });
+  const context = gridContext(props, { layout, cell, selection, select });
   const commands = (): void => {
     const focused = document.getElementById(cellId(cell(), props.name)) ?? scroller;
-    openMenuBelow(texts.common.column, focused, columnMenu(parts, cell().column, act));
+    openMenuBelow(texts.common.column, focused, columnMenu(context, cell().column, act));
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const columns = props.result.columns.length;
@@ -59,12 +59,12 @@ export function Grid(props: GridProps): JSX.Element {
     if (next) {
       select(next, event.shiftKey);
       layout.reveal(scroller, next);
-      announceCell(parts, next);
+      announceCell(context, next);
     } else if (event.key === 'Escape' && selection()) {
       deselect();
     } else if (isSelectAll(event)) {
       selectTo({ row: layout.rowCount() - 1, column: columns - 1 });
-    } else if (!copyByKey(event, parts) && !arrangeByKey(event, parts, { act, commands })) {
+    } else if (!copyByKey(event, context) && !arrangeByKey(event, context, { act, commands })) {
       return;
     }
     event.preventDefault();
@@ -88,16 +88,16 @@ export function Grid(props: GridProps): JSX.Element {
       >
         <div class="grid-canvas" style={canvasSize(layout)}>
           <GridHead
-            {...parts}
+            {...context}
             scroller={() => scroller}
-            onMenu={(place, x, y) =>
-              openMenu(texts.common.column, x, y, columnMenu(parts, place, act))
+            onMenu={(position, x, y) =>
+              openMenu(texts.common.column, x, y, columnMenu(context, position, act))
             }
           />
-          <GridBody {...parts} scroller={() => scroller} />
+          <GridBody {...context} scroller={() => scroller} />
         </div>
       </div>
-      <BesideGrid {...parts} scroller={() => scroller} />
+      <BesideGrid {...context} scroller={() => scroller} />
     </div>
   );
 }
@@ -113,7 +113,7 @@ function labelOf({ result }: GridProps, layout: GridLayout): string {
   });
 }
 
-function BesideGrid(props: GridParts & { readonly scroller: () => HTMLElement }): JSX.Element {
+function BesideGrid(props: GridContext & { readonly scroller: () => HTMLElement }): JSX.Element {
   return (
     <>
       <Printed {...props} />
@@ -203,17 +203,17 @@ function follow(
 /** Loads the visible rows that are not loaded yet. */
 function followRows(props: GridProps, layout: GridLayout): void {
   createEffect(() => {
-    const places = layout.rows();
-    const [first] = places;
+    const positions = layout.rows();
+    const [first] = positions;
     const { windows } = props.result;
     if (windows && !props.order && first !== undefined) {
-      windows.want(first, first + places.length);
+      windows.setVisible(first, first + positions.length);
     }
   });
 }
 
 /** Scrolls to a row that another view requests, unless the filter hides it. */
-function followSought(props: GridProps, layout: GridLayout, go: (place: number) => void): void {
+function followSought(props: GridProps, layout: GridLayout, go: (position: number) => void): void {
   createEffect(
     on(
       () => props.state.sought(),
@@ -222,12 +222,12 @@ function followSought(props: GridProps, layout: GridLayout, go: (place: number) 
           return;
         }
         props.state.found();
-        const place = layout.placeOf(sought.row);
-        if (place === undefined) {
+        const position = layout.positionOf(sought.row);
+        if (position === undefined) {
           announce(texts.grid.filterHidesRow);
         } else {
           // In a grid that has just become visible, the row is found before the grid has its size.
-          queueMicrotask(() => go(place));
+          queueMicrotask(() => go(position));
         }
       },
     ),
@@ -242,7 +242,7 @@ interface Cursor {
 }
 
 /** Input of the grid's components: its current properties, layout, cursor and selection. */
-function gridParts(props: GridProps, { layout, cell, selection, select }: Cursor): GridParts {
+function gridContext(props: GridProps, { layout, cell, selection, select }: Cursor): GridContext {
   return mergeProps(props, {
     layout,
     onSelect: select,
@@ -259,14 +259,18 @@ function isSelectAll(event: KeyboardEvent): boolean {
   return (event.ctrlKey || event.metaKey) && event.code === 'KeyA';
 }
 
-interface Ways {
-  readonly act: (place: number) => void;
+interface GridActions {
+  readonly act: (position: number) => void;
   readonly commands: () => void;
 }
 
 /** Handles the keys that arrange columns, open the inspector or leave the grid. */
-function arrangeByKey(event: KeyboardEvent, parts: GridParts, { act, commands }: Ways): boolean {
-  const { state, result, cell, onLeave } = parts;
+function arrangeByKey(
+  event: KeyboardEvent,
+  context: GridContext,
+  { act, commands }: GridActions,
+): boolean {
+  const { state, result, cell, onLeave } = context;
   if ((event.ctrlKey || event.metaKey) && event.code === 'KeyB') {
     state.reset();
     announce(texts.grid.wasReset);
@@ -302,11 +306,11 @@ function arrangeByKey(event: KeyboardEvent, parts: GridParts, { act, commands }:
   }
 }
 
-function announceCell({ result, layout, zone }: GridParts, cell: Cell): void {
-  const place = { row: layout.rowAt(cell.row), column: layout.columnAt(cell.column) };
-  const column = result.columns[place.column];
+function announceCell({ result, layout, zone }: GridContext, cell: Cell): void {
+  const position = { row: layout.rowAt(cell.row), column: layout.columnAt(cell.column) };
+  const column = result.columns[position.column];
   if (column) {
-    const { text, faint } = shownCell(result, place, zone);
+    const { text, faint } = shownCell(result, position, zone);
     announce(
       fill(texts.grid.cellDescription, {
         column: column.name,

@@ -3,9 +3,9 @@ import { createEffect, createMemo, onMount, untrack, type JSX } from 'solid-js';
 import { BodyView } from './body-view.js';
 import { HEAD_HEIGHT } from './layout.js';
 import type { Cell } from './keys.js';
-import { cellAt, rowNumberAt, type GridParts } from './parts.js';
+import { cellAt, rowNumberAt, type GridContext } from './context.js';
 
-export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JSX.Element {
+export function GridBody(props: GridContext & { scroller: () => HTMLElement }): JSX.Element {
   let host!: HTMLDivElement;
   const edition = createMemo((): object => {
     const { result, revision, order, zone, layout } = props;
@@ -28,11 +28,11 @@ export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JS
     }
     const row = rowNumberAt(event.target);
     const last = props.result.columns.length - 1;
-    const place = cellAt(event.target) ?? (row === undefined ? undefined : { row, column: 0 });
-    if (!place) {
+    const position = cellAt(event.target) ?? (row === undefined ? undefined : { row, column: 0 });
+    if (!position) {
       return;
     }
-    props.onSelect(place, event.shiftKey);
+    props.onSelect(position, event.shiftKey);
     if (row !== undefined) {
       props.onSelect({ row, column: last }, true);
     }

@@ -4,15 +4,15 @@ import type { Column } from '../api/answer.js';
 import { typeName } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
 import { Icon } from '../ui/icons.js';
-import type { GridParts } from './parts.js';
+import type { GridContext } from './context.js';
 import { texts } from '../texts.js';
 
 /** Distance in pixels above which a press counts as a drag. */
 const DRAG_FROM = 5;
 
-interface HeadProps extends GridParts {
+interface HeadProps extends GridContext {
   readonly scroller: () => HTMLElement;
-  readonly onMenu: (place: number, x: number, y: number) => void;
+  readonly onMenu: (position: number, x: number, y: number) => void;
 }
 
 export function GridHead(props: HeadProps): JSX.Element {
@@ -27,21 +27,21 @@ export function GridHead(props: HeadProps): JSX.Element {
         <span class="visually-hidden">{texts.grid.row}</span>
       </span>
       <For each={props.layout.columns()}>
-        {(place) => <HeadCell {...props} place={place} gap={gap()} setGap={setGap} />}
+        {(position) => <HeadCell {...props} position={position} gap={gap()} setGap={setGap} />}
       </For>
     </div>
   );
 }
 
 interface HeadCellProps extends HeadProps {
-  readonly place: number;
+  readonly position: number;
   /** Gap between columns into which the dragged column would be dropped. */
   readonly gap: number | undefined;
   readonly setGap: (gap: number | undefined) => void;
 }
 
 function HeadCell(props: HeadCellProps): JSX.Element {
-  const index = (): number => props.layout.columnAt(props.place);
+  const index = (): number => props.layout.columnAt(props.position);
   const column = (): Column | undefined => props.result.columns[index()];
   const type = (): string => {
     const known = column();
@@ -58,25 +58,25 @@ function HeadCell(props: HeadCellProps): JSX.Element {
     <span
       class="grid-head-cell"
       role="columnheader"
-      aria-colindex={props.place + 2}
+      aria-colindex={props.position + 2}
       aria-sort={sorted()}
       classList={{
         right: isNumeric(column()?.type ?? ''),
-        held: props.layout.isFrozen(props.place),
-        'held-last': props.layout.isLastFrozen(props.place),
-        'gap-before': props.gap === props.place,
-        'gap-behind': props.gap === props.place + 1,
+        frozen: props.layout.isFrozen(props.position),
+        'frozen-last': props.layout.isLastFrozen(props.position),
+        'gap-before': props.gap === props.position,
+        'gap-after': props.gap === props.position + 1,
         sorted: sorted() !== undefined,
       }}
       style={{
-        left: `${props.layout.left(props.place)}px`,
-        width: `${props.layout.width(props.place)}px`,
+        left: `${props.layout.left(props.position)}px`,
+        width: `${props.layout.width(props.position)}px`,
       }}
       title={`${column()?.name ?? ''} ${type()}`}
       onPointerDown={(event) => dragColumn(event, props, index())}
       onContextMenu={(event) => {
         event.preventDefault();
-        props.onMenu(props.place, event.clientX, event.clientY);
+        props.onMenu(props.position, event.clientX, event.clientY);
       }}
     >
       <span class="grid-head-name">
@@ -108,7 +108,7 @@ function dragColumn(
     return;
   }
   const handle = event.currentTarget;
-  const from = props.place;
+  const from = props.position;
   let dragged = false;
   handle.setPointerCapture(event.pointerId);
   handle.onpointermove = (move) => {
@@ -143,9 +143,9 @@ function dragWidth(
   event.stopPropagation();
   const handle = event.currentTarget;
   const from = event.clientX;
-  const { place, layout } = props;
-  const width = layout.width(place);
+  const { position, layout } = props;
+  const width = layout.width(position);
   handle.setPointerCapture(event.pointerId);
-  handle.onpointermove = (move) => layout.setWidth(place, width + move.clientX - from);
+  handle.onpointermove = (move) => layout.setWidth(position, width + move.clientX - from);
   handle.onpointerup = () => (handle.onpointermove = handle.onpointerup = null);
 }

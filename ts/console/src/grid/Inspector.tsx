@@ -17,7 +17,7 @@ import { familyOf } from '../model/types.js';
 import { ProfileFacts } from '../profile/ProfileFacts.js';
 import { rowsOfQuery } from '../profile/questions.js';
 import { copy } from '../ui/clipboard.js';
-import type { GridParts } from './parts.js';
+import type { GridContext } from './context.js';
 import { IconButton } from '../ui/IconButton.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -26,20 +26,20 @@ const ServerSummary = lazy(() =>
   import('../profile/ServerSummary.js').then(({ ServerSummary: view }) => ({ default: view })),
 );
 
-export function Inspector(props: GridParts & { onClose: () => void }): JSX.Element {
+export function Inspector(props: GridContext & { onClose: () => void }): JSX.Element {
   const row = (): number => props.layout.rowAt(props.cell.row);
-  const place = (): number => props.layout.columnAt(props.cell.column);
-  const column = (): Column | undefined => props.result.columns[place()];
+  const position = (): number => props.layout.columnAt(props.cell.column);
+  const column = (): Column | undefined => props.result.columns[position()];
   const isRead = createMemo(() => {
     void props.result.windows?.edition();
     return asOf(props.result, props.revision).row(row()) !== undefined;
   });
-  const value = createMemo(() => (isRead() ? props.result.cell(row(), place()) : null));
+  const value = createMemo(() => (isRead() ? props.result.cell(row(), position()) : null));
   const profile = createMemo(() => {
     const { columns, rows } = asOf(props.result, props.revision);
-    const known = columns[place()];
+    const known = columns[position()];
     const shown = props.order ? Array.from(props.order, (index) => rows[index] ?? []) : rows;
-    return known && profileOf(known, place(), shown);
+    return known && profileOf(known, position(), shown);
   });
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Escape') {
@@ -167,19 +167,19 @@ function indented(text: string): string {
     return text;
   }
   let depth = 0;
-  const pieces = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
-  return pieces
-    .map((piece, index) => {
-      const isEmpty = /[{[]/.test(piece) && /^[}\]]$/.test(pieces[index + 1] ?? '');
-      if (/^[{[]$/.test(piece) && !isEmpty) {
+  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
+  return tokens
+    .map((token, index) => {
+      const isEmpty = /[{[]/.test(token) && /^[}\]]$/.test(tokens[index + 1] ?? '');
+      if (/^[{[]$/.test(token) && !isEmpty) {
         depth += 1;
-        return `${piece}\n${'  '.repeat(depth)}`;
+        return `${token}\n${'  '.repeat(depth)}`;
       }
-      if (/^[}\]]$/.test(piece) && !/^[{[]$/.test(pieces[index - 1] ?? '')) {
+      if (/^[}\]]$/.test(token) && !/^[{[]$/.test(tokens[index - 1] ?? '')) {
         depth -= 1;
-        return `\n${'  '.repeat(depth)}${piece}`;
+        return `\n${'  '.repeat(depth)}${token}`;
       }
-      return { ',': `,\n${'  '.repeat(depth)}`, ':': ': ' }[piece] ?? piece;
+      return { ',': `,\n${'  '.repeat(depth)}`, ':': ': ' }[token] ?? token;
     })
     .join('');
 }

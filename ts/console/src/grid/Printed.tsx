@@ -3,7 +3,7 @@ import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js'
 import { grouped, rowsText } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
 import type { GridLayout } from './layout.js';
-import { shownCell, type GridProps } from './parts.js';
+import { shownCell, type GridProps } from './context.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
@@ -20,9 +20,9 @@ export function Printed(props: GridProps & { readonly layout: GridLayout }): JSX
 
 function Rows(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
   const { layout, result, zone } = props;
-  const columns = result.columns.map((_, place) => layout.columnAt(place));
+  const columns = result.columns.map((_, position) => layout.columnAt(position));
   const count = Math.min(layout.rowCount(), MAX_ROWS);
-  const places = Array.from({ length: count }, (_, place) => place);
+  const positions = Array.from({ length: count }, (_, position) => position);
   const total = rowsText(layout.rowCount());
   const isNumber = (column: number): boolean => isNumeric(result.columns[column]?.type ?? '');
   return (
@@ -44,13 +44,15 @@ function Rows(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
         </tr>
       </thead>
       <tbody>
-        <For each={places}>
-          {(place) => (
+        <For each={positions}>
+          {(position) => (
             <tr>
               <For each={columns}>
                 {(column) => (
                   <td classList={{ num: isNumber(column) }}>
-                    <bdi>{shownCell(result, { row: layout.rowAt(place), column }, zone).text}</bdi>
+                    <bdi>
+                      {shownCell(result, { row: layout.rowAt(position), column }, zone).text}
+                    </bdi>
                   </td>
                 )}
               </For>

@@ -2,7 +2,7 @@
 import { createMemo, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
-import type { GridParts } from './parts.js';
+import type { GridContext } from './context.js';
 import { cellsIn, factsOf, type Facts } from './selection.js';
 import { valuesIn } from './copying.js';
 import { fill, fillNodes } from '../fill.js';
@@ -15,7 +15,7 @@ import { texts } from '../texts.js';
 const MAX_SUMMED = 1_000_000;
 const DIGITS = 12;
 
-export function SelectionFacts(props: GridParts): JSX.Element {
+export function SelectionFacts(props: GridContext): JSX.Element {
   const facts = createMemo((): Facts | undefined => {
     const { selection, layout, result } = props;
     if (!selection || cellsIn(selection) > MAX_SUMMED) {
@@ -82,10 +82,8 @@ function Sums(props: { facts: Facts }): JSX.Element {
             <span>
               {fillNodes(texts.grid.average, { value: <b>{rounded(props.facts.average)}</b> })}
             </span>
-            <span>{fillNodes(texts.grid.min, { value: <b>{rounded(props.facts.least)}</b> })}</span>
-            <span>
-              {fillNodes(texts.grid.max, { value: <b>{rounded(props.facts.greatest)}</b> })}
-            </span>
+            <span>{fillNodes(texts.grid.min, { value: <b>{rounded(props.facts.min)}</b> })}</span>
+            <span>{fillNodes(texts.grid.max, { value: <b>{rounded(props.facts.max)}</b> })}</span>
           </>
         )}
       </Show>

@@ -8,7 +8,7 @@ import type { CellText } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
 import type { Cell } from './keys.js';
 import { HEAD_HEIGHT, ROW_HEIGHT, type GridLayout } from './layout.js';
-import { cellId, shownCell, type GridProps } from './parts.js';
+import { cellId, shownCell, type GridProps } from './context.js';
 import { holds, type Selection } from './selection.js';
 
 /** Everything that determines the body's appearance. */
@@ -53,33 +53,33 @@ export class BodyView {
   }
 }
 
-interface PlacedView {
+interface PositionedView {
   readonly element: HTMLElement;
-  place: number;
+  position: number;
 }
 
 /**
- * Views for `places`, ascending: existing views are kept, and unused ones are assigned to new
- * places.
+ * Views for `positions`, ascending: existing views are kept, and unused ones are assigned to new
+ * positions.
  */
-function refilled<View extends PlacedView>(
+function refilled<View extends PositionedView>(
   host: HTMLElement,
   views: readonly View[],
-  places: readonly number[],
-  make: () => View,
+  positions: readonly number[],
+  create: () => View,
 ): View[] {
-  const wanted = new Set(places);
-  const kept = new Map<number, View>();
+  const visible = new Set(positions);
+  const reused = new Map<number, View>();
   const free: View[] = [];
   for (const view of views) {
-    if (wanted.has(view.place)) {
-      kept.set(view.place, view);
+    if (visible.has(view.position)) {
+      reused.set(view.position, view);
     } else {
       free.push(view);
     }
   }
-  const next = places.map((place) => {
-    const view = kept.get(place) ?? free.pop() ?? make();
+  const next = positions.map((position) => {
+    const view = reused.get(position) ?? free.pop() ?? create();
     if (view.element.parentNode === null) {
       host.append(view.element);
     }
@@ -94,7 +94,7 @@ function refilled<View extends PlacedView>(
 /** Moves only the elements that are out of order, which are few. */
 function inOrder(
   host: HTMLElement,
-  views: readonly PlacedView[],
+  views: readonly PositionedView[],
   before: Element | null = null,
 ): void {
   let after = before;
@@ -109,7 +109,7 @@ function inOrder(
 
 class RowView {
   readonly element = document.createElement('div');
-  place = -1;
+  position = -1;
   readonly #number = document.createElement('span');
   readonly #numberText = this.#number.appendChild(new Text());
   #views: CellView[] = [];
@@ -126,35 +126,35 @@ class RowView {
     this.element.append(this.#number);
   }
 
-  show(place: number, picture: BodyPicture): void {
+  show(position: number, picture: BodyPicture): void {
     const { layout, cell } = picture;
-    const isOther = place !== this.place;
+    const isOther = position !== this.position;
     if (isOther) {
-      this.place = place;
-      this.element.setAttribute('aria-rowindex', String(place + 2));
+      this.position = position;
+      this.element.setAttribute('aria-rowindex', String(position + 2));
     }
-    const top = HEAD_HEIGHT + place * ROW_HEIGHT - picture.shift;
+    const top = HEAD_HEIGHT + position * ROW_HEIGHT - picture.shift;
     if (top !== this.#top) {
       this.#top = top;
       this.element.style.transform = `translateY(${top}px)`;
     }
     if (isOther || picture.edition !== this.#edition) {
       this.#edition = picture.edition;
-      this.#numberText.data = String(layout.numberAt(place));
+      this.#numberText.data = String(layout.numberAt(position));
     }
     const width = layout.numberWidth();
     if (width !== this.#numberWidth) {
       this.#numberWidth = width;
       this.#number.style.width = `${width}px`;
     }
-    const isSelected = place === cell.row;
+    const isSelected = position === cell.row;
     if (isSelected !== this.#isSelected) {
       this.#isSelected = isSelected;
       this.element.classList.toggle('selected', isSelected);
     }
     const { columns } = picture;
     this.#views = refilled(this.element, this.#views, columns, () => new CellView());
-    this.#views.forEach((view, index) => view.show(place, columns[index] ?? 0, picture));
+    this.#views.forEach((view, index) => view.show(position, columns[index] ?? 0, picture));
   }
 
   arrange(): void {
@@ -167,14 +167,14 @@ const NOTHING: CellText = { kind: 'plain', text: '' };
 class CellView {
   readonly element = document.createElement('span');
   /** Position of the column in the grid. */
-  place = -1;
+  position = -1;
   readonly #value = document.createElement('span');
   /** The text node is reused, because a new one would require a full layout. */
   readonly #text = this.#value.appendChild(new Text());
   #faint: HTMLElement | undefined;
   #row = -1;
   #edition: object | undefined;
-  #look = '';
+  #classes = '';
   #left = -1;
   #width = -1;
   #shown = NOTHING;
@@ -187,16 +187,16 @@ class CellView {
 
   show(row: number, column: number, picture: BodyPicture): void {
     const { layout, cell } = picture;
-    const isOther = row !== this.#row || column !== this.place;
+    const isOther = row !== this.#row || column !== this.position;
     if (isOther || picture.edition !== this.#edition) {
       this.#fill(row, column, picture, isOther);
     }
     const isFocused = row === cell.row && column === cell.column;
     const isChosen = holds(picture.selection, row, column);
-    const look = this.#lookOf(column, isFocused, picture) + (isChosen ? ' chosen' : '');
-    if (look !== this.#look) {
-      this.#look = look;
-      this.element.className = look;
+    const classes = this.#classesOf(column, isFocused, picture) + (isChosen ? ' chosen' : '');
+    if (classes !== this.#classes) {
+      this.#classes = classes;
+      this.element.className = classes;
       this.element.ariaSelected = String(isChosen || isFocused);
     }
     const [left, width] = [layout.left(column), layout.width(column)];
@@ -219,15 +219,15 @@ class CellView {
   ): void {
     if (isOther) {
       this.element.id = cellId({ row, column }, shown.name);
-      if (column !== this.place) {
+      if (column !== this.position) {
         this.element.setAttribute('aria-colindex', String(column + 2));
       }
       this.#row = row;
-      this.place = column;
+      this.position = column;
     }
     this.#edition = edition;
-    const place = { row: layout.rowAt(row), column: layout.columnAt(column) };
-    const next = shownCell(shown.result, place, shown.zone);
+    const position = { row: layout.rowAt(row), column: layout.columnAt(column) };
+    const next = shownCell(shown.result, position, shown.zone);
     if (next.text !== this.#shown.text) {
       this.#text.data = next.text;
     }
@@ -265,14 +265,14 @@ class CellView {
     }
   }
 
-  #lookOf(column: number, isFocused: boolean, { shown, layout }: BodyPicture): string {
+  #classesOf(column: number, isFocused: boolean, { shown, layout }: BodyPicture): string {
     const { kind, text } = this.#shown;
     const type = shown.result.columns[layout.columnAt(column)]?.type ?? '';
     return (
       `grid-cell is-${kind}` +
       (isNumeric(type) ? ' right' : '') +
-      (layout.isFrozen(column) ? ' held' : '') +
-      (layout.isLastFrozen(column) ? ' held-last' : '') +
+      (layout.isFrozen(column) ? ' frozen' : '') +
+      (layout.isLastFrozen(column) ? ' frozen-last' : '') +
       (isFocused ? ' focused' : '') +
       (kind === 'boolean' && text === 'false' ? ' no' : '')
     );

@@ -1,16 +1,16 @@
 /** Menu of the actions on one column. */
 import { copy } from '../ui/clipboard.js';
 import type { MenuItem } from '../ui/Menu.js';
-import type { GridParts } from './parts.js';
+import type { GridContext } from './context.js';
 import { texts } from '../texts.js';
 
 /** `act` moves the cursor to a position. */
 export function columnMenu(
-  { state, result, layout }: GridParts,
-  place: number,
-  act: (place: number) => void,
+  { state, result, layout }: GridContext,
+  position: number,
+  act: (position: number) => void,
 ): MenuItem[] {
-  const column = layout.columnAt(place);
+  const column = layout.columnAt(position);
   const count = result.columns.length;
   const sort = state.sort();
   const isSorted = (descending: boolean): boolean =>
@@ -21,32 +21,35 @@ export function columnMenu(
     run: () => state.sortBy(isSorted(descending) ? undefined : { column, descending }),
   });
   const move = (to: number): void => {
-    state.move(count, place, to);
+    state.move(count, position, to);
     act(to);
   };
-  const isHeldHere = state.frozen() === place + 1;
+  const isFrozenHere = state.frozen() === position + 1;
   return [
     sortItem(texts.columnMenu.sortAscending, false),
     sortItem(texts.columnMenu.sortDescending, true),
-    { label: texts.columnMenu.moveToFront, keys: '/', apart: true, run: () => move(0) },
-    { label: texts.columnMenu.moveLeft, run: () => move(Math.max(0, place - 1)) },
-    { label: texts.columnMenu.moveRight, run: () => move(Math.min(count - 1, place + 1)) },
+    { label: texts.columnMenu.moveToFront, keys: '/', divider: true, run: () => move(0) },
+    { label: texts.columnMenu.moveLeft, run: () => move(Math.max(0, position - 1)) },
+    { label: texts.columnMenu.moveRight, run: () => move(Math.min(count - 1, position + 1)) },
     {
       label: texts.columnMenu.freeze,
-      checked: isHeldHere,
-      run: () => state.freeze(isHeldHere ? 0 : place + 1),
+      checked: isFrozenHere,
+      run: () => state.freeze(isFrozenHere ? 0 : position + 1),
     },
-    { label: texts.columnMenu.widen, run: () => layout.setWidth(place, layout.width(place) * 1.5) },
+    {
+      label: texts.columnMenu.widen,
+      run: () => layout.setWidth(position, layout.width(position) * 1.5),
+    },
     {
       label: texts.columnMenu.narrow,
-      run: () => layout.setWidth(place, layout.width(place) / 1.5),
+      run: () => layout.setWidth(position, layout.width(position) / 1.5),
     },
     {
       label: texts.columnMenu.showProfile,
-      apart: true,
+      divider: true,
       keys: 'Enter',
       run: () => {
-        act(place);
+        act(position);
         state.inspected.set(true);
       },
     },

@@ -3,12 +3,12 @@ import type { Value } from '../api/answer.js';
 import { copyCells, copyRows, copyText, grouped } from '../model/format.js';
 import { showToast } from '../page/notices.js';
 import { copy } from '../ui/clipboard.js';
-import type { GridParts } from './parts.js';
+import type { GridContext } from './context.js';
 import type { Selection } from './selection.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-type Source = Pick<GridParts, 'result' | 'layout'>;
+type Source = Pick<GridContext, 'result' | 'layout'>;
 
 /** Content of a rectangle of positions. */
 export const valuesIn = {
@@ -18,27 +18,27 @@ export const valuesIn = {
   /** Values of the loaded rows. */
   *rows({ result, layout }: Source, selection: Selection): Generator<Value[]> {
     const columns = valuesIn.columns({ result, layout }, selection);
-    for (let place = selection.top; place <= selection.bottom; place += 1) {
-      const row = result.row(layout.rowAt(place));
+    for (let position = selection.top; position <= selection.bottom; position += 1) {
+      const row = result.row(layout.rowAt(position));
       if (row) {
         yield columns.map((column) => row[column] ?? null);
       }
     }
   },
   /** Number of loaded rows. */
-  held({ result, layout }: Source, { top, bottom }: Selection): number {
-    let held = 0;
-    for (let place = top; place <= bottom; place += 1) {
-      held += Number(result.row(layout.rowAt(place)) !== undefined);
+  loadedCount({ result, layout }: Source, { top, bottom }: Selection): number {
+    let loaded = 0;
+    for (let position = top; position <= bottom; position += 1) {
+      loaded += Number(result.row(layout.rowAt(position)) !== undefined);
     }
-    return held;
+    return loaded;
   },
 };
 
 /** Tells the user that rows are not loaded, and that an export has all of them. */
-function refuseToCopy(held: number, count: number): void {
+function refuseToCopy(loaded: number, count: number): void {
   const numbers = fill(texts.grid.someRows, {
-    loaded: grouped(String(held)),
+    loaded: grouped(String(loaded)),
     count: grouped(String(count)),
   });
   showToast({ text: fill(texts.grid.nothingCopied, { rows: numbers }) });
@@ -48,8 +48,8 @@ function refuseToCopy(held: number, count: number): void {
  * Ctrl+C copies the selected cells, with Shift also their header. For a single cell it copies the
  * value, with Shift its row and header.
  */
-export function copyByKey(event: KeyboardEvent, parts: GridParts): boolean {
-  const { result, layout, cell, selection, state } = parts;
+export function copyByKey(event: KeyboardEvent, context: GridContext): boolean {
+  const { result, layout, cell, selection, state } = context;
   if (!(event.ctrlKey || event.metaKey) || event.code !== 'KeyC') {
     return false;
   }
@@ -59,13 +59,13 @@ export function copyByKey(event: KeyboardEvent, parts: GridParts): boolean {
   }
   if (selection) {
     const count = selection.bottom - selection.top + 1;
-    const held = valuesIn.held(parts, selection);
-    if (held < count) {
-      refuseToCopy(held, count);
+    const loaded = valuesIn.loadedCount(context, selection);
+    if (loaded < count) {
+      refuseToCopy(loaded, count);
       return true;
     }
-    const values = [...valuesIn.rows(parts, selection)];
-    const columns = valuesIn.columns(parts, selection).flatMap((at) => result.columns[at] ?? []);
+    const values = [...valuesIn.rows(context, selection)];
+    const columns = valuesIn.columns(context, selection).flatMap((at) => result.columns[at] ?? []);
     const text = event.shiftKey ? copyRows(columns, values) : copyCells(values);
     void copy(text, event.shiftKey ? texts.grid.cellsWithHeader : texts.grid.cells);
   } else if (event.shiftKey) {

@@ -5,7 +5,7 @@ import { asOf, type ColumnLayout, type Result } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
 import type { Cell } from './keys.js';
 import type { GridState } from './state.js';
-import { elementHeight, isAtEdge, pixelAt, placeOf } from './tall.js';
+import { elementHeight, isAtEdge, pixelAt, scrollPositionOf } from './tall.js';
 import { columnWindow, edgesOf, rowWindow, scrollInto } from './window.js';
 import { signal } from '../model/signal.js';
 
@@ -115,11 +115,14 @@ export class GridLayout {
     );
     this.columns = createMemo(
       () => {
-        const held = state.frozen();
-        const room = view().width - this.numberWidth() - this.#heldWidth();
-        const from = scroll().left + this.#heldWidth();
-        const moving = indexes(columnWindow(from, room, this.#edges()));
-        return [...indexes({ first: 0, end: held }), ...moving.filter((place) => place >= held)];
+        const frozenCount = state.frozen();
+        const availableWidth = view().width - this.numberWidth() - this.#frozenWidth();
+        const from = scroll().left + this.#frozenWidth();
+        const moving = indexes(columnWindow(from, availableWidth, this.#edges()));
+        return [
+          ...indexes({ first: 0, end: frozenCount }),
+          ...moving.filter((position) => position >= frozenCount),
+        ];
       },
       undefined,
       { equals: areSame },
@@ -129,15 +132,15 @@ export class GridLayout {
   }
 
   /** Result index of the row displayed at this position. */
-  rowAt(place: number): number {
-    return this.#shown.order?.[place] ?? place - this.#before();
+  rowAt(position: number): number {
+    return this.#shown.order?.[position] ?? position - this.#before();
   }
 
   /** Position of a row of the result; `undefined` if a filter hides it. */
-  placeOf(row: number): number | undefined {
+  positionOf(row: number): number | undefined {
     const { order } = this.#shown;
-    const place = order ? order.indexOf(row) : row + this.#before();
-    return place >= 0 && place < this.rowCount() ? place : undefined;
+    const position = order ? order.indexOf(row) : row + this.#before();
+    return position >= 0 && position < this.rowCount() ? position : undefined;
   }
 
   /**
@@ -154,37 +157,37 @@ export class GridLayout {
   }
 
   /** Number of the row at a position. */
-  numberAt(place: number): number {
-    return this.#shown.result.numberOf(this.rowAt(place));
+  numberAt(position: number): number {
+    return this.#shown.result.numberOf(this.rowAt(position));
   }
 
   /** Result index of the column displayed at this position. */
-  columnAt(place: number): number {
-    return this.#order()[place] ?? place;
+  columnAt(position: number): number {
+    return this.#order()[position] ?? position;
   }
 
   /** Whether the column at a position is frozen. */
-  isFrozen(place: number): boolean {
-    return place < this.#shown.state.frozen();
+  isFrozen(position: number): boolean {
+    return position < this.#shown.state.frozen();
   }
 
   /** Whether this is the last frozen column, under which the columns after it scroll. */
-  isLastFrozen(place: number): boolean {
-    return place === this.#shown.state.frozen() - 1;
+  isLastFrozen(position: number): boolean {
+    return position === this.#shown.state.frozen() - 1;
   }
 
   /** The position whose left edge is nearest to `x`, measured from the grid's left edge. */
   gapNear(x: number, scrollLeft: number): number {
-    const inside = x - this.numberWidth() + (x < this.#heldWidth() ? 0 : scrollLeft);
+    const inside = x - this.numberWidth() + (x < this.#frozenWidth() ? 0 : scrollLeft);
     const edges = this.#edges();
     return edges.reduce(
-      (best, edge, place) =>
-        Math.abs(edge - inside) < Math.abs((edges[best] ?? 0) - inside) ? place : best,
+      (best, edge, position) =>
+        Math.abs(edge - inside) < Math.abs((edges[best] ?? 0) - inside) ? position : best,
       0,
     );
   }
 
-  #heldWidth(): number {
+  #frozenWidth(): number {
     return this.#edges()[this.#shown.state.frozen()] ?? 0;
   }
 
@@ -214,9 +217,9 @@ export class GridLayout {
     return chars * charWidth() > this.width(column) - CELL_PADDING;
   }
 
-  setWidth(place: number, width: number): void {
-    const kept = Math.max(NARROWEST, Math.min(MAX_DRAGGED_WIDTH, width));
-    this.#shown.state.setWidth(this.columnAt(place), kept);
+  setWidth(position: number, width: number): void {
+    const clamped = Math.max(NARROWEST, Math.min(MAX_DRAGGED_WIDTH, width));
+    this.#shown.state.setWidth(this.columnAt(position), clamped);
   }
 
   /** Updates the layout from the element's scroll position. */
@@ -238,7 +241,7 @@ export class GridLayout {
 
   /** Scrolls to a pixel offset within the rows. */
   scrollTo(scroller: HTMLElement, left: number, at: number): void {
-    const { top, shift } = placeOf(at, this.#heights());
+    const { top, shift } = scrollPositionOf(at, this.#heights());
     this.#top = top;
     this.#shift.set(shift);
     this.#setScroll({ top: top + shift, left });
@@ -260,15 +263,15 @@ export class GridLayout {
 
   /** Scrolls a cell into view. */
   reveal(scroller: HTMLElement, { row, column }: Cell): void {
-    const held = this.#heldWidth();
-    const start = (this.#edges()[column] ?? 0) - held;
+    const frozenWidth = this.#frozenWidth();
+    const start = (this.#edges()[column] ?? 0) - frozenWidth;
     const { width, height } = this.#view();
     const top = row * ROW_HEIGHT;
-    const room = width - this.numberWidth() - held;
+    const availableWidth = width - this.numberWidth() - frozenWidth;
     const { scrollLeft } = scroller;
     const left = this.isFrozen(column)
       ? scrollLeft
-      : scrollInto(scrollLeft, room, start, start + this.width(column));
+      : scrollInto(scrollLeft, availableWidth, start, start + this.width(column));
     const from = scroller.scrollTop + this.shift();
     const to = scrollInto(from, height - HEAD_HEIGHT, top, top + ROW_HEIGHT);
     if (to === from) {

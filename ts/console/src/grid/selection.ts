@@ -43,8 +43,8 @@ export interface Facts {
   /** Exact in every digit if all numbers are integers. */
   readonly sum: string | undefined;
   readonly average: number | undefined;
-  readonly least: number | undefined;
-  readonly greatest: number | undefined;
+  readonly min: number | undefined;
+  readonly max: number | undefined;
 }
 
 const WHOLE = /^[+-]?\d+$/;
@@ -55,7 +55,7 @@ export function factsOf(rows: Iterable<readonly Value[]>, isNumber: readonly boo
   let whole: bigint | undefined = 0n;
   // Neumaier summation: the rounding errors are summed separately.
   let [sum, lost] = [0, 0];
-  let [least, greatest] = [Infinity, -Infinity];
+  let [min, max] = [Infinity, -Infinity];
   for (const row of rows) {
     for (const [column, value] of row.entries()) {
       cells += 1;
@@ -72,15 +72,15 @@ export function factsOf(rows: Iterable<readonly Value[]>, isNumber: readonly boo
       const next = sum + number;
       lost += Math.abs(sum) >= Math.abs(number) ? sum - next + number : number - next + sum;
       sum = next;
-      least = Math.min(least, number);
-      greatest = Math.max(greatest, number);
+      min = Math.min(min, number);
+      max = Math.max(max, number);
     }
   }
   if (numbers === 0) {
-    const none = { sum: undefined, average: undefined, least: undefined, greatest: undefined };
+    const none = { sum: undefined, average: undefined, min: undefined, max: undefined };
     return { cells, values, numbers, ...none };
   }
   const total = sum + lost;
   const text = whole === undefined ? String(total) : String(whole);
-  return { cells, values, numbers, sum: text, average: total / numbers, least, greatest };
+  return { cells, values, numbers, sum: text, average: total / numbers, min, max };
 }

@@ -2,7 +2,7 @@
 import { createEffect, on, onCleanup, onMount } from 'solid-js';
 import type { Cell } from './keys.js';
 import { ROW_HEIGHT, type GridLayout } from './layout.js';
-import type { GridProps } from './parts.js';
+import type { GridProps } from './context.js';
 
 /** Keeps the last row visible and the cursor on its row while rows are added and removed. */
 export function followTail(

@@ -16,7 +16,7 @@ interface Heights {
 }
 
 /** Scroll position of the element, and the offset of the rows relative to it. */
-interface Place {
+interface ScrollPosition {
   readonly top: number;
   readonly shift: number;
 }
@@ -30,18 +30,18 @@ export function elementHeight(full: number): number {
  * Scroll position that shows pixel `at` of the rows: the same fraction of the element's height as
  * `at` is of all rows.
  */
-export function placeOf(at: number, { full, view }: Heights): Place {
-  const most = Math.max(0, full - view);
-  const kept = Math.max(0, Math.min(at, most));
+export function scrollPositionOf(at: number, { full, view }: Heights): ScrollPosition {
+  const max = Math.max(0, full - view);
+  const clamped = Math.max(0, Math.min(at, max));
   if (full <= MAX_HEIGHT) {
-    return { top: kept, shift: 0 };
+    return { top: clamped, shift: 0 };
   }
-  const top = Math.round((kept / most) * (MAX_HEIGHT - view));
-  return { top, shift: kept - top };
+  const top = Math.round((clamped / max) * (MAX_HEIGHT - view));
+  return { top, shift: clamped - top };
 }
 
 /** The row pixel at the top of the view, after the element was scrolled. */
-export function pixelAt(top: number, before: Place, heights: Heights): number {
+export function pixelAt(top: number, before: ScrollPosition, heights: Heights): number {
   const { full, view } = heights;
   if (full <= MAX_HEIGHT) {
     return top;

@@ -116,12 +116,12 @@ function ModeField(props: FieldProps): JSX.Element {
 
 /** External users cannot own tables, so they choose an owner for a new table. */
 function OwnerField(props: FieldProps): JSX.Element {
-  const isAsked = (): boolean => {
+  const isNeeded = (): boolean => {
     const now = signIn();
     return now.state === 'in' && now.byProvider && !isAppended(props.choices, existingOf(props));
   };
   return (
-    <Show when={isAsked()}>
+    <Show when={isNeeded()}>
       <div class="stack">
         <label for="import-owner">{texts.common.owner}</label>
         <input
@@ -276,8 +276,8 @@ const DELIMITERS: readonly (readonly [string, string])[] = [
 function DelimiterField(props: FormProps): JSX.Element {
   const delimiter = (): string => props.file.proposal?.delimiter ?? ',';
   const header = (): boolean => props.file.proposal?.header ?? true;
-  const look = (changes: Record<string, string>): void =>
-    void props.queue.look(props.file.id, {
+  const preview = (changes: Record<string, string>): void =>
+    void props.queue.preview(props.file.id, {
       delimiter: delimiter(),
       header: String(header()),
       name: props.file.choices?.table ?? '',
@@ -289,7 +289,7 @@ function DelimiterField(props: FormProps): JSX.Element {
       <select
         class="select"
         aria-label={texts.importForm.delimiter}
-        onChange={(event) => look({ delimiter: event.currentTarget.value })}
+        onChange={(event) => preview({ delimiter: event.currentTarget.value })}
       >
         <For each={DELIMITERS}>
           {([value, name]) => (
@@ -303,7 +303,7 @@ function DelimiterField(props: FormProps): JSX.Element {
         <input
           type="checkbox"
           checked={header()}
-          onChange={(event) => look({ header: String(event.currentTarget.checked) })}
+          onChange={(event) => preview({ header: String(event.currentTarget.checked) })}
         />
         {texts.importForm.hasHeader}
       </label>
@@ -375,8 +375,8 @@ function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Ele
    */
   const rowsPerByte = createMemo(() => {
     const { proposal, size } = props.file;
-    const looked = Math.min(size, 1024 * 1024) - (proposal?.headerBytes ?? 0);
-    return looked > 0 ? (proposal?.rows ?? 0) / looked : 0;
+    const sampledBytes = Math.min(size, 1024 * 1024) - (proposal?.headerBytes ?? 0);
+    return sampledBytes > 0 ? (proposal?.rows ?? 0) / sampledBytes : 0;
   });
   const rate = (): string => {
     const { rate } = props.progress;

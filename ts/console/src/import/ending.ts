@@ -18,8 +18,8 @@ export interface TableState {
 /** How much of the file the server may have received. */
 type Reach = 'part' | 'whole';
 
-const LOOKS = 20;
-const LOOK_MS = 250;
+const MAX_POLLS = 20;
+const POLL_MS = 250;
 
 /** State of a table; `undefined` if it does not exist. */
 export async function stateOf(table: string): Promise<TableState | undefined> {
@@ -32,7 +32,7 @@ export async function stateOf(table: string): Promise<TableState | undefined> {
 
 /** Waits until no running statement reads the file; returns false if that takes too long. */
 export async function isOver(activity: Activity, path: string): Promise<boolean> {
-  for (let look = 0; look < LOOKS; look += 1) {
+  for (let poll = 0; poll < MAX_POLLS; poll += 1) {
     await activity.refresh();
     const queries = activity.queries();
     if (queries.state !== 'ready') {
@@ -55,7 +55,7 @@ export async function endingOf(
   try {
     let after = await stateOf(table);
     // The server may still be writing.
-    for (let look = 1; reach === 'whole' && look < LOOKS && isSame(before, after); look += 1) {
+    for (let poll = 1; reach === 'whole' && poll < MAX_POLLS && isSame(before, after); poll += 1) {
       await pause();
       after = await stateOf(table);
     }
@@ -86,5 +86,5 @@ function isSame(before: TableState | undefined, after: TableState | undefined): 
 }
 
 function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  return new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }

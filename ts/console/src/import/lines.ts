@@ -17,7 +17,7 @@ export interface FileLine extends BadLine {
   readonly text: string;
 }
 
-const PIECE_BYTES = 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
 /** Maximum bytes to read per line. */
 const LINE_BYTES = 16 * 1024;
 /** Maximum characters to show per line. */
@@ -72,20 +72,20 @@ interface LineStart {
 }
 
 /** Starts of the wanted lines, or of all lines. A line begins after an LF, a CR or a CRLF. */
-async function lineStarts(bytes: Blob, wanted?: ReadonlySet<number>): Promise<LineStart[]> {
+async function lineStarts(bytes: Blob, selected?: ReadonlySet<number>): Promise<LineStart[]> {
   const found: LineStart[] = [];
   let line = 1;
   let before = 0;
   const begins = (at: number): void => {
-    if (wanted?.has(line) ?? true) {
+    if (selected?.has(line) ?? true) {
       found.push({ line, at });
     }
   };
   begins(0);
-  for (let from = 0; from < bytes.size && found.length !== wanted?.size; from += PIECE_BYTES) {
-    const piece = new Uint8Array(await bytes.slice(from, from + PIECE_BYTES).arrayBuffer());
-    for (let at = 0; at < piece.length; at += 1) {
-      const byte = piece[at] ?? 0;
+  for (let from = 0; from < bytes.size && found.length !== selected?.size; from += CHUNK_BYTES) {
+    const chunk = new Uint8Array(await bytes.slice(from, from + CHUNK_BYTES).arrayBuffer());
+    for (let at = 0; at < chunk.length; at += 1) {
+      const byte = chunk[at] ?? 0;
       if (byte === RETURN || (byte === FEED && before !== RETURN)) {
         line += 1;
         begins(from + at + 1);

@@ -209,8 +209,8 @@ export function parametersOf(
   choices: Choices,
   existing: Existing | undefined,
 ): Record<string, string> {
-  const isMade = !isAppended(choices, existing);
-  const ordered = choices.timestamp !== '' && isMade;
+  const isNewTable = !isAppended(choices, existing);
+  const ordered = choices.timestamp !== '' && isNewTable;
   const owner = choices.owner.trim();
   return {
     name: choices.table.trim(),
@@ -220,7 +220,7 @@ export function parametersOf(
     ...(choices.atomicity === 'widen' ? {} : { atomicity: choices.atomicity }),
     overwrite: String(choices.overwrite && existing !== undefined),
     ...(ordered ? { timestamp: choices.timestamp, partitionBy: choices.partitionBy } : {}),
-    ...(isMade && owner !== '' ? { owner } : {}),
+    ...(isNewTable && owner !== '' ? { owner } : {}),
   };
 }
 

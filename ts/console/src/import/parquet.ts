@@ -75,9 +75,9 @@ export function parquetStatements(
 ): string[] {
   const table = quoted(choices.table);
   if (isAppended(choices, existing)) {
-    const kept = choices.columns.filter((column) => targetType(column, choices, existing));
-    const names = kept.map(({ name }) => quoted(name)).join(', ');
-    const values = kept.map((column) => quoted(column.source)).join(', ');
+    const mapped = choices.columns.filter((column) => targetType(column, choices, existing));
+    const names = mapped.map(({ name }) => quoted(name)).join(', ');
+    const values = mapped.map((column) => quoted(column.source)).join(', ');
     return [`INSERT INTO ${table} (${names}) SELECT ${values} FROM ${source(path)}`];
   }
   const values = choices.columns.map(({ source: from, name, type }, index) => {
@@ -93,12 +93,12 @@ export function parquetStatements(
   if (existing === undefined) {
     return [`CREATE TABLE ${table} AS (${rows})${order}${owner}`];
   }
-  const made = aside(choices.table);
+  const staging = aside(choices.table);
   return [
-    `DROP TABLE IF EXISTS ${made}`,
-    `CREATE TABLE ${made} AS (${rows})${order}${owner}`,
+    `DROP TABLE IF EXISTS ${staging}`,
+    `CREATE TABLE ${staging} AS (${rows})${order}${owner}`,
     `DROP TABLE ${table}`,
-    `RENAME TABLE ${made} TO ${table}`,
+    `RENAME TABLE ${staging} TO ${table}`,
   ];
 }
 

@@ -12,7 +12,7 @@ import {
   type Trial,
 } from '../api/upload.js';
 import { grouped, rowsText } from '../model/format.js';
-import { KIND_WORDS } from '../model/schema.js';
+import { KIND_LABELS } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { announce } from '../page/notices.js';
 import { endingOf, isOver, stateOf, type TableState } from './ending.js';
@@ -112,13 +112,13 @@ export class ImportQueue {
       this.#blobs.set(id, file);
       const { name, size } = file;
       this.#setFiles('files', (all) => [...all, { id, name, size, state: 'reading' }]);
-      void this.look(id, table === '' ? {} : { name: table });
+      void this.preview(id, table === '' ? {} : { name: table });
       return id;
     });
   }
 
   /** Requests a new proposal with the user's settings for the file format. */
-  async look(id: number, form: Readonly<Record<string, string>>): Promise<void> {
+  async preview(id: number, form: Readonly<Record<string, string>>): Promise<void> {
     const blob = this.#blobs.get(id);
     if (!blob) {
       return;
@@ -180,7 +180,7 @@ export class ImportQueue {
   async #find(table: string): Promise<Pick<ImportFile, 'existing' | 'taken'>> {
     const entry = this.#schema.known.find(({ name }) => name.toLowerCase() === table.toLowerCase());
     if (entry?.kind !== 'table') {
-      return entry ? { taken: KIND_WORDS[entry.kind] } : {};
+      return entry ? { taken: KIND_LABELS[entry.kind] } : {};
     }
     const { rows } = await query(`SHOW COLUMNS FROM ${quoted(entry.name)}`);
     const columns = new Map(
@@ -369,7 +369,7 @@ function nothingImported(rows: number): string {
 }
 
 /** Import errors rephrased for users who see a file rather than a request. */
-const PLAIN_MESSAGES: readonly (readonly [RegExp, (parts: RegExpExecArray) => string])[] = [
+const PLAIN_MESSAGES: readonly (readonly [RegExp, (match: RegExpExecArray) => string])[] = [
   [/^nothing was imported: (\d+) of/, ([, rows]) => nothingImported(Number(rows))],
   [
     /^(?:not enough lines|cannot determine text structure) \[[^\]]*\](?:: (.*))?$/s,
@@ -391,9 +391,9 @@ const PLAIN_MESSAGES: readonly (readonly [RegExp, (parts: RegExpExecArray) => st
 function plainMessage(cause: unknown): string {
   const text = messageOf(cause);
   for (const [pattern, plain] of PLAIN_MESSAGES) {
-    const parts = pattern.exec(text);
-    if (parts) {
-      return plain(parts);
+    const match = pattern.exec(text);
+    if (match) {
+      return plain(match);
     }
   }
   return text;

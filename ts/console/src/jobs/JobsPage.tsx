@@ -1,7 +1,7 @@
 /** Background work of the server: last runs, failures and next runs. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
-import { countText, duration, grouped, instantText } from '../model/format.js';
+import { countText, duration, grouped, timestampText } from '../model/format.js';
 import { Icon, type IconName } from '../ui/icons.js';
 import { LivePage } from '../ui/LivePage.js';
 import { addressOf, openPage, spot } from '../page/pages.js';
@@ -21,7 +21,7 @@ export default function JobsPage(props: { jobs: Jobs }): JSX.Element {
       title={texts.common.backgroundJobs}
       hint={overview}
       everyMs={REFRESH_MS}
-      look={() => void jobs.refresh()}
+      poll={() => void jobs.refresh()}
       loaded={jobs.all()}
       key="id"
       unread={texts.jobs.notLoaded}
@@ -44,13 +44,13 @@ function overview(jobs: readonly Job[]): string {
 }
 
 function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
-  const [wanted, setWanted] = createSignal('');
+  const [search, setSearch] = createSignal('');
   const filter = (): JobFilter => filterOf(spot().subject);
-  const shown = createMemo(() => filtered(props.jobs, filter(), wanted()));
+  const shown = createMemo(() => filtered(props.jobs, filter(), search()));
   return (
     <>
       <div class="page-filters">
-        <SearchField placeholder={texts.jobs.filter} search={setWanted} />
+        <SearchField placeholder={texts.jobs.filter} search={setSearch} />
         <span class="segmented" role="group" aria-label={texts.jobs.jobState}>
           <For each={FILTERS}>
             {(one) => (
@@ -70,7 +70,7 @@ function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
           <div class="empty">
             <strong>{texts.jobs.noMatchingJobs}</strong>
             <p>
-              {filter() === 'trouble' && wanted() === ''
+              {filter() === 'trouble' && search() === ''
                 ? texts.jobs.noProblems
                 : texts.jobs.tryAnotherFilter}
             </p>
@@ -131,15 +131,15 @@ function JobRow(props: { job: Job }): JSX.Element {
           {(error) => <bdi title={error()}>{error()}</bdi>}
         </Show>
       </td>
-      <td class="data">{instantText(props.job.lastStart)}</td>
+      <td class="data">{timestampText(props.job.lastStart)}</td>
       <td class="data num">{props.job.runs === 0 ? '–' : duration(props.job.lastMs)}</td>
-      <td class="data">{instantText(props.job.nextRun)}</td>
+      <td class="data">{timestampText(props.job.nextRun)}</td>
       <td class="data num">{grouped(String(props.job.runs))}</td>
     </tr>
   );
 }
 
-const LOOKS: Readonly<Record<JobState, readonly [IconName, string]>> = {
+const APPEARANCES: Readonly<Record<JobState, readonly [IconName, string]>> = {
   running: ['running', 'accent'],
   waiting: ['check', ''],
   failing: ['alert', 'error'],
@@ -148,7 +148,7 @@ const LOOKS: Readonly<Record<JobState, readonly [IconName, string]>> = {
 };
 
 function JobStateBadge(props: { job: Job }): JSX.Element {
-  const look = (): readonly [IconName, string] => LOOKS[props.job.state];
+  const appearance = (): readonly [IconName, string] => APPEARANCES[props.job.state];
   return (
     <Show
       when={props.job.state !== 'waiting'}
@@ -158,8 +158,8 @@ function JobStateBadge(props: { job: Job }): JSX.Element {
         </span>
       }
     >
-      <span class={`badge ${look()[1]}`}>
-        <Icon name={look()[0]} class={props.job.state === 'running' ? 'spin' : ''} />
+      <span class={`badge ${appearance()[1]}`}>
+        <Icon name={appearance()[0]} class={props.job.state === 'running' ? 'spin' : ''} />
         {props.job.state}
         <Show when={props.job.failures > 1}>
           {' '}

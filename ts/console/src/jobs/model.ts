@@ -17,13 +17,13 @@ export function filterOf(subject: string): JobFilter {
 }
 
 /** Jobs that match the filter and whose kind, name or error contains the search text. */
-export function filtered(jobs: readonly Job[], filter: JobFilter, wanted: string): Job[] {
-  const text = wanted.trim().toLowerCase();
+export function filtered(jobs: readonly Job[], filter: JobFilter, search: string): Job[] {
+  const text = search.trim().toLowerCase();
   return jobs.filter(
     (job) =>
       (filter === 'all' || STATES[filter].includes(job.state)) &&
-      [job.name, job.kind, jobTitle(job), job.state, job.lastError ?? ''].some((part) =>
-        part.toLowerCase().includes(text),
+      [job.name, job.kind, jobTitle(job), job.state, job.lastError ?? ''].some((field) =>
+        field.toLowerCase().includes(text),
       ),
   );
 }

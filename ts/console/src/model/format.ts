@@ -121,8 +121,8 @@ function timeCell(iso: string, zone: Zone, digits: number): CellText {
     return plainCell(iso);
   }
   const fraction = (match[5] ?? '').padEnd(9, '0');
-  const moment = zone === 'utc' ? match.slice(1, 5) : localParts(iso);
-  const [year, month, day, time] = moment;
+  const fields = zone === 'utc' ? match.slice(1, 5) : localFields(iso);
+  const [year, month, day, time] = fields;
   const base = `${year}-${month}-${day} ${time}`;
   const offset = zone === 'local' ? offsetOfTwice(new Date(iso)) : '';
   const text = digits === 0 ? base : `${base}.${fraction.slice(0, 3)}`;
@@ -150,7 +150,7 @@ function offsetOfTwice(date: Date): string {
   return ` ${offset > 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
 }
 
-function localParts(iso: string): string[] {
+function localFields(iso: string): string[] {
   const date = new Date(iso);
   const two = (part: number): string => String(part).padStart(2, '0');
   return [
@@ -238,12 +238,12 @@ export function bytesText(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
   const scaled = bytes / 1024 ** step;
-  const places = step === 0 || scaled >= 100 ? 0 : 1;
-  return `${scaled.toFixed(places)} ${units[step] ?? ''}`;
+  const decimals = step === 0 || scaled >= 100 ? 0 : 1;
+  return `${scaled.toFixed(decimals)} ${units[step] ?? ''}`;
 }
 
 /** A timestamp to the second, in ISO format without the letters. */
-export function instantText(iso: string | undefined): string {
+export function timestampText(iso: string | undefined): string {
   return iso === undefined ? '–' : iso.slice(0, 19).replace('T', ' ');
 }
 

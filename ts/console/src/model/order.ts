@@ -46,11 +46,11 @@ const COMPARISON = /^\s*(.+?)\s*(!=|>=|<=|[:=<>])\s*(.*?)\s*$/s;
  * text is searched in all columns.
  */
 export function rowTest(columns: readonly Column[], filter: string): (row: Row) => boolean {
-  const [, name = '', sign = '', wanted = ''] = COMPARISON.exec(filter) ?? [];
+  const [, name = '', sign = '', operand = ''] = COMPARISON.exec(filter) ?? [];
   const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase());
-  const asked = columns[index];
-  if (asked) {
-    const test = valueTest(asked, sign, wanted);
+  const compared = columns[index];
+  if (compared) {
+    const test = valueTest(compared, sign, operand);
     return (row) => test(row[index] ?? null);
   }
   const needle = filter.trim().toLowerCase();
@@ -60,15 +60,15 @@ export function rowTest(columns: readonly Column[], filter: string): (row: Row) 
 
 type ValueTest = (value: Value) => boolean;
 
-function valueTest(column: Column, sign: string, wanted: string): ValueTest {
+function valueTest(column: Column, sign: string, operand: string): ValueTest {
   const family = familyOf(column.type);
   if (sign === ':') {
-    return contains(family, wanted.toLowerCase());
+    return contains(family, operand.toLowerCase());
   }
-  if (wanted.toLowerCase() === 'null') {
+  if (operand.toLowerCase() === 'null') {
     return (value) => (value === null) === (sign !== '!=');
   }
-  const bare = isNumeric(column.type) ? wanted.replaceAll(',', '') : wanted;
+  const bare = isNumeric(column.type) ? operand.replaceAll(',', '') : operand;
   const known = family === 'time' ? bare.replace(' ', 'T') : bare;
   // A time matches at the precision at which it is written: `= 2026-11-21` matches the whole day.
   const cut = family === 'time' ? known.length : undefined;
@@ -99,10 +99,10 @@ const SIGNS: Readonly<Record<string, (difference: number) => boolean>> = {
  */
 function contains(family: Family, needle: string): ValueTest {
   const isNumber = family === 'integer' || family === 'decimal';
-  const wanted = isNumber ? needle.replace(/(\d),(?=\d)/g, '$1') : needle;
+  const search = isNumber ? needle.replace(/(\d),(?=\d)/g, '$1') : needle;
   return (value) => {
     const text = value === null ? 'null' : copyText(value).toLowerCase();
-    return (family === 'time' ? text.replace('t', ' ') : text).includes(wanted);
+    return (family === 'time' ? text.replace('t', ' ') : text).includes(search);
   };
 }
 
@@ -112,7 +112,7 @@ function rowComparer(
   rows: readonly Row[],
   { column, descending }: Sort,
 ): (left: number, right: number) => number {
-  const turn = descending ? -1 : 1;
+  const direction = descending ? -1 : 1;
   const compare = isNumeric(columns[column]?.type ?? '') ? compareNumbers : compareTexts;
   const texts = rows.map((row) => {
     const value = row[column] ?? null;
@@ -123,7 +123,7 @@ function rowComparer(
     if (one === null || other === null) {
       return Number(one === null) - Number(other === null) || left - right;
     }
-    return turn * compare(one, other) || left - right;
+    return direction * compare(one, other) || left - right;
   };
 }
 

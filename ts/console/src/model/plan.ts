@@ -48,8 +48,8 @@ function parseNode(line: string): PlanNode {
   const plain = measured ? text.slice(0, measured.index) : text;
   const colon = plain.indexOf(':');
   const name = colon < 0 ? plain : plain.slice(0, colon);
-  const find = (wanted: string): string | undefined =>
-    metrics.find((metric) => metric.name === wanted)?.value;
+  const find = (name: string): string | undefined =>
+    metrics.find((metric) => metric.name === name)?.value;
   return {
     name: name.replace(/Exec$/, ''),
     detail: colon < 0 ? '' : plain.slice(colon + 1).trim(),

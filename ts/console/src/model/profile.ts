@@ -25,11 +25,11 @@ export interface Profile {
   /** `undefined` if it was not counted. */
   readonly distinct: number | undefined;
   /** Minimum in the format of a copy; only for columns that have an order. */
-  readonly least: string | undefined;
-  readonly greatest: string | undefined;
+  readonly min: string | undefined;
+  readonly max: string | undefined;
   readonly mean: number | undefined;
   /** Number of characters in the longest string. */
-  readonly longest: number | undefined;
+  readonly maxLength: number | undefined;
   /** The most frequent values, if any occurs more than once. */
   readonly frequent: readonly Frequent[];
   /** Counts of values in equal divisions of the range; only for numeric columns. */
@@ -52,11 +52,11 @@ export function profileOf(column: Column, index: number, rows: readonly Row[]): 
     nulls,
     empty: counts.get('') ?? 0,
     distinct: texts.length,
-    least: ends?.least,
-    greatest: ends?.greatest,
+    min: ends?.min,
+    max: ends?.max,
     mean: meanOf(numbers),
-    longest: isText(column)
-      ? texts.reduce((most, text) => Math.max(most, text.length), 0)
+    maxLength: isText(column)
+      ? texts.reduce((max, text) => Math.max(max, text.length), 0)
       : undefined,
     frequent: frequentOf(counts),
     bins: binsOf(numbers),
@@ -80,7 +80,7 @@ function countsOf(rows: readonly Row[], index: number): Map<string | null, numbe
 function endsOf(
   texts: readonly string[],
   isNumber: boolean,
-): { least: string; greatest: string } | undefined {
+): { min: string; max: string } | undefined {
   const [first] = texts;
   if (first === undefined) {
     return undefined;
@@ -88,8 +88,8 @@ function endsOf(
   const before = (left: string, right: string): boolean =>
     isNumber ? compareNumbers(left, right) < 0 : left < right;
   return {
-    least: texts.reduce((least, text) => (before(text, least) ? text : least), first),
-    greatest: texts.reduce((greatest, text) => (before(greatest, text) ? text : greatest), first),
+    min: texts.reduce((min, text) => (before(text, min) ? text : min), first),
+    max: texts.reduce((max, text) => (before(max, text) ? text : max), first),
   };
 }
 
@@ -120,25 +120,25 @@ function frequentOf(counts: ReadonlyMap<string | null, number>): Frequent[] {
 }
 
 function binsOf(numbers: readonly Weighted[]): Bin[] {
-  let [least, greatest] = [Infinity, -Infinity];
+  let [min, max] = [Infinity, -Infinity];
   for (const { value } of numbers) {
-    least = Math.min(least, value);
-    greatest = Math.max(greatest, value);
+    min = Math.min(min, value);
+    max = Math.max(max, value);
   }
   // Both ends are halved first, because the width of a range over all doubles exceeds the largest
   // double.
-  const width = (greatest / 2 - least / 2) / (BINS / 2);
+  const width = (max / 2 - min / 2) / (BINS / 2);
   if (!(width > 0)) {
     return [];
   }
   const counts = Array<number>(BINS).fill(0);
   for (const { value, count } of numbers) {
-    const bin = Math.min(BINS - 1, Math.floor((value / 2 - least / 2) / (width / 2)));
+    const bin = Math.min(BINS - 1, Math.floor((value / 2 - min / 2) / (width / 2)));
     counts[bin] = (counts[bin] ?? 0) + count;
   }
   return counts.map((count, bin) => ({
-    from: least + bin * width,
-    to: least + (bin + 1) * width,
+    from: min + bin * width,
+    to: min + (bin + 1) * width,
     count,
   }));
 }

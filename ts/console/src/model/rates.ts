@@ -53,11 +53,11 @@ export function sparkline(values: readonly number[], width: number, height: numb
   if (values.length < 2) {
     return `M0 ${height}H${width}`;
   }
-  const most = Math.max(...values, 1e-9);
+  const max = Math.max(...values, 1e-9);
   return values
     .map((value, index) => {
       const x = (index * width) / (values.length - 1);
-      const y = height - (value / most) * height;
+      const y = height - (value / max) * height;
       return `${index === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`;
     })
     .join('');

@@ -51,7 +51,7 @@ export class Result {
    * The windows through which further rows are loaded, or the reason why they cannot be loaded on
    * demand.
    */
-  readonly beyond = signal<Windows | string | undefined>(undefined);
+  readonly lazyRows = signal<Windows | string | undefined>(undefined);
 
   constructor(head: AnswerHead, statement: string, skipped = 0, goesOn = false) {
     this.goesOn = goesOn;
@@ -95,8 +95,8 @@ export class Result {
 
   /** Windows of rows that are loaded on demand, if this is possible. */
   get windows(): Windows | undefined {
-    const beyond = this.beyond();
-    return typeof beyond === 'object' ? beyond : undefined;
+    const lazyRows = this.lazyRows();
+    return typeof lazyRows === 'object' ? lazyRows : undefined;
   }
 
   /** A row by its index among the loaded rows; `undefined` if it is not loaded. */
@@ -156,7 +156,7 @@ export class Result {
 }
 
 /** Whether only some of the rows are loaded. */
-export function isPart({ rows, total = rows.length, isCut }: Result): boolean {
+export function isPartial({ rows, total = rows.length, isCut }: Result): boolean {
   return isCut || rows.length < total;
 }
 

@@ -102,7 +102,7 @@ export function keywordsOf(kind: TableKind): string {
 }
 
 /** Name of each kind, for use in sentences. */
-export const KIND_WORDS: Readonly<Record<TableKind, string>> = {
+export const KIND_LABELS: Readonly<Record<TableKind, string>> = {
   table: texts.kinds.table,
   view: texts.kinds.view,
   materialized: texts.kinds.materialized,

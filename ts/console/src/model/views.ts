@@ -10,7 +10,7 @@ interface CommonFacts {
   /** The reason why the view no longer follows its base table. */
   readonly reason: string | undefined;
   /** Server time of the response, ISO in UTC. */
-  readonly askedAt: string | undefined;
+  readonly reportedAt: string | undefined;
   /** Last transaction of the base table that the view includes; `undefined` before it is filled. */
   readonly position: number | undefined;
   /** Maximum number of base table transactions that the view may lack. */
@@ -61,7 +61,7 @@ export function viewFacts(cell: RowRecord): ViewFacts | undefined {
 }
 
 function materializedFacts(cell: RowRecord): MaterializedFacts {
-  const [finishedAt, askedAt] = [
+  const [finishedAt, reportedAt] = [
     textOf(cell('last_refresh_finish_timestamp')),
     textOf(cell('asked_at')),
   ];
@@ -76,15 +76,15 @@ function materializedFacts(cell: RowRecord): MaterializedFacts {
     status: String(cell('view_status')) as MaterializedFacts['status'],
     reason: textOf(cell('invalidation_reason')),
     finishedAt,
-    askedAt,
+    reportedAt,
     timerStart: textOf(cell('timer_start')),
     position,
     basePosition,
     behind: Math.max(0, (basePosition ?? 0) - (position ?? 0)),
     ageMs:
-      finishedAt === undefined || askedAt === undefined
+      finishedAt === undefined || reportedAt === undefined
         ? undefined
-        : Math.max(0, Date.parse(askedAt) - Date.parse(finishedAt)),
+        : Math.max(0, Date.parse(reportedAt) - Date.parse(finishedAt)),
   };
 }
 
@@ -96,7 +96,7 @@ function liveFacts(cell: RowRecord): LiveFacts {
     status: String(cell('live_status')) as LiveFacts['status'],
     reason: textOf(cell('live_reason')),
     isSuspended: cell('job_state') === 'paused',
-    askedAt: textOf(cell('asked_at')),
+    reportedAt: textOf(cell('asked_at')),
     position: numberOf(cell('last_processed_seqtxn')),
     behind: Math.max(0, numberOf(cell('lag_seqtxn')) ?? 0),
     ageMs: ageMicros === undefined ? undefined : ageMicros / 1000,
@@ -126,7 +126,7 @@ function kindOf(view: ViewFacts, isBehind: boolean): Freshness['kind'] {
 }
 
 /** Label beside a view; empty if the view is up to date. */
-export const STATE_WORDS: Readonly<Record<Freshness['kind'], string>> = {
+export const STATE_LABELS: Readonly<Record<Freshness['kind'], string>> = {
   invalid: texts.viewState.invalidBadge,
   suspended: texts.common.suspended,
   seeding: texts.viewState.seedingBadge,

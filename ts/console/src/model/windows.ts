@@ -31,7 +31,7 @@ interface RowSource {
     signal: AbortSignal,
   ) => Promise<readonly Row[] | undefined>;
   /** Whether the row at a position in the whole result is loaded without windows. */
-  readonly isHeld: (place: number) => boolean;
+  readonly isLoaded: (position: number) => boolean;
 }
 
 interface Span {
@@ -52,10 +52,10 @@ export class Windows {
   /** Note for the user about the origin of these rows. */
   readonly notice: string | undefined;
   readonly #source: RowSource;
-  readonly #most: number;
+  readonly #maxWindows: number;
   /** Cached windows by number; the most recently viewed window is last. */
-  readonly #kept = new Map<number, readonly Row[]>();
-  #wanted: Span = { first: 0, end: 0 };
+  readonly #cached = new Map<number, readonly Row[]>();
+  #visible: Span = { first: 0, end: 0 };
   #reading: { readonly span: Span; readonly abort: AbortController } | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -65,31 +65,31 @@ export class Windows {
     this.#source = source;
     const rows = Math.min(MAX_WINDOW_ROWS, MAX_CELLS / Math.max(1, columns));
     // At most two windows are visible at the same time, and their neighbours are loaded with them.
-    this.#most = Math.max(6, Math.floor(rows / WINDOW_ROWS));
+    this.#maxWindows = Math.max(6, Math.floor(rows / WINDOW_ROWS));
   }
 
   /** The row at a position of the whole result, if it is cached. */
-  row(place: number): Row | undefined {
-    return this.#kept.get(Math.floor(place / WINDOW_ROWS))?.[place % WINDOW_ROWS];
+  row(position: number): Row | undefined {
+    return this.#cached.get(Math.floor(position / WINDOW_ROWS))?.[position % WINDOW_ROWS];
   }
 
   /** Number of cached rows. */
   get size(): number {
-    return [...this.#kept.values()].reduce((sum, rows) => sum + rows.length, 0);
+    return [...this.#cached.values()].reduce((sum, rows) => sum + rows.length, 0);
   }
 
   /** Records the visible rows; missing ones are loaded once scrolling stops. */
-  want(first: number, end: number): void {
-    this.#wanted = { first, end };
-    for (const window of windowsIn(this.#wanted)) {
-      const rows = this.#kept.get(window);
+  setVisible(first: number, end: number): void {
+    this.#visible = { first, end };
+    for (const window of windowsIn(this.#visible)) {
+      const rows = this.#cached.get(window);
       if (rows) {
-        this.#kept.delete(window);
-        this.#kept.set(window, rows);
+        this.#cached.delete(window);
+        this.#cached.set(window, rows);
       }
     }
     clearTimeout(this.#timer);
-    if (this.#missing(this.#wanted)) {
+    if (this.#missing(this.#visible)) {
       this.#timer = setTimeout(() => void this.#read(), AT_REST_MS);
     }
   }
@@ -116,12 +116,12 @@ export class Windows {
   #lacks(window: number, { first, end }: Span): boolean {
     const from = Math.max(first, window * WINDOW_ROWS);
     const to = Math.min(end, (window + 1) * WINDOW_ROWS, this.total);
-    const isHeld = this.#source.isHeld(from) && this.#source.isHeld(to - 1);
-    return from < to && !isHeld && !this.#kept.has(window);
+    const isLoaded = this.#source.isLoaded(from) && this.#source.isLoaded(to - 1);
+    return from < to && !isLoaded && !this.#cached.has(window);
   }
 
   async #read(): Promise<void> {
-    const missing = this.#missing(this.#wanted);
+    const missing = this.#missing(this.#visible);
     const under = this.#reading?.span;
     if (!missing || (under && under.first <= missing.first && missing.end <= under.end)) {
       return;
@@ -155,14 +155,14 @@ export class Windows {
   #take({ first, end }: Span, rows: readonly Row[]): void {
     for (let window = first; window < end; window += 1) {
       const from = (window - first) * WINDOW_ROWS;
-      this.#kept.delete(window);
-      this.#kept.set(window, rows.slice(from, from + WINDOW_ROWS));
+      this.#cached.delete(window);
+      this.#cached.set(window, rows.slice(from, from + WINDOW_ROWS));
     }
-    for (const window of this.#kept.keys()) {
-      if (this.#kept.size <= this.#most) {
+    for (const window of this.#cached.keys()) {
+      if (this.#cached.size <= this.#maxWindows) {
         break;
       }
-      this.#kept.delete(window);
+      this.#cached.delete(window);
     }
     this.#failure.set(undefined);
     this.#edition.bump();

@@ -3,7 +3,7 @@ import { For, type JSX } from 'solid-js';
 import { announce, showFailure } from '../page/notices.js';
 import { Icon, type IconName } from '../ui/icons.js';
 import { freeName, MAX_CELLS, newId, type Cell } from '../cells/model.js';
-import type { NotebookParts } from './parts.js';
+import type { NotebookContext } from './context.js';
 import { openVariables } from './VariableBar.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -16,7 +16,7 @@ const KINDS: readonly (readonly [Added, string, IconName])[] = [
   ['markdown', texts.common.text, 'text'],
 ];
 
-export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
+export function AddCells(props: NotebookContext & { at: number }): JSX.Element {
   return (
     <div class="add-cells" role="group" aria-label={texts.cells.addACell}>
       <For each={KINDS}>
@@ -35,7 +35,7 @@ export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
   );
 }
 
-export function addCell({ document: doc }: NotebookParts, kind: Added, at: number): void {
+export function addCell({ document: doc }: NotebookContext, kind: Added, at: number): void {
   const notebook = doc.notebook();
   if (notebook.cells.length >= MAX_CELLS) {
     showFailure(fill(texts.cells.tooManyCells, { max: MAX_CELLS }));

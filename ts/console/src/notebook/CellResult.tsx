@@ -10,7 +10,7 @@ import { Icon } from '../ui/icons.js';
 import { outcome } from '../state/run.js';
 import { split } from './cell-menu.js';
 import type { CellRun } from './cell-run.js';
-import type { CellProps } from './parts.js';
+import type { CellProps } from './context.js';
 import { freeName, type SqlCell } from '../cells/model.js';
 import { compose } from '../cells/statement.js';
 import { zone } from '../page/zone.js';
@@ -125,8 +125,8 @@ function annotationQuery({ cell, document: doc }: ResultProps, text: string): st
   const notebook = doc.asRun();
   const at = notebook.cells.findIndex(({ id }) => id === cell.id);
   const id = 'annotations';
-  const asked: SqlCell = { kind: 'sql', id, name: freeName(notebook), text, view: 'grid' };
-  const cells = [...notebook.cells.slice(0, at + 1), asked];
+  const added: SqlCell = { kind: 'sql', id, name: freeName(notebook), text, view: 'grid' };
+  const cells = [...notebook.cells.slice(0, at + 1), added];
   const { statement, trouble } = compose({ ...notebook, cells }, id, Date.now());
   if (trouble) {
     throw new Error(trouble.message);

@@ -10,7 +10,7 @@ import { CellResult } from './CellResult.js';
 import { titleOf } from '../cells/arrangement.js';
 import { MAX_TITLE_LENGTH, nameTrouble, type SqlCell } from '../cells/model.js';
 import { MarkdownBody } from './markdown/MarkdownBody.js';
-import type { CellProps } from './parts.js';
+import type { CellProps } from './context.js';
 import { Resizer } from './Resizer.js';
 import { shownSize } from '../cells/sizes.js';
 import { SqlBody } from './SqlBody.js';

@@ -1,12 +1,12 @@
 /** Toolbar of a notebook: run, undo, time range, refresh, layout. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
-import { keptItems, KeptTools } from '../kept/KeptTools.js';
+import { savedItems, SavedTools } from '../saved/SavedTools.js';
 import { Icon } from '../ui/icons.js';
 import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
 import { ZoneSwitch } from '../ui/ZoneSwitch.js';
-import { exportFile } from './entrances.js';
+import { exportFile } from './templates.js';
 import { LAYOUTS, REFRESH_SECONDS, type Refresh } from '../cells/model.js';
-import type { NotebookParts } from './parts.js';
+import type { NotebookContext } from './context.js';
 import { present } from './presenting.js';
 import { RangeChoice } from './RangeChoice.js';
 import { openVariables } from './VariableBar.js';
@@ -14,7 +14,7 @@ import { IconButton } from '../ui/IconButton.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }): JSX.Element {
+export function NotebookBar(props: NotebookContext & { host: () => HTMLElement }): JSX.Element {
   const { document: doc } = props;
   return (
     <div
@@ -49,10 +49,10 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
       <RefreshChoice {...props} />
       <RefreshSays {...props} />
       <span class="spring" />
-      <KeptTools keeper={props.keeper} server={props.server} />
-      <span class="notebook-looks">
+      <SavedTools sync={props.sync} server={props.server} />
+      <span class="notebook-modes">
         <LayoutChoice doc={doc} />
-        <span class="beyond-phone">
+        <span class="wide-only">
           <ZoneSwitch />
         </span>
         <FullScreen host={props.host} />
@@ -73,7 +73,7 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
   );
 }
 
-function LayoutChoice(props: { doc: NotebookParts['document'] }): JSX.Element {
+function LayoutChoice(props: { doc: NotebookContext['document'] }): JSX.Element {
   return (
     <span class="segmented" role="group" aria-label={texts.common.layout}>
       <For each={LAYOUTS}>
@@ -92,7 +92,7 @@ function LayoutChoice(props: { doc: NotebookParts['document'] }): JSX.Element {
 }
 
 /** In a dashboard, an empty first statement is removed. */
-function chooseLayout(doc: NotebookParts['document'], layout: (typeof LAYOUTS)[number]): void {
+function chooseLayout(doc: NotebookContext['document'], layout: (typeof LAYOUTS)[number]): void {
   const [first] = doc.notebook().cells;
   const isEmpty = first?.kind === 'sql' && first.view === 'grid' && first.text.trim() === '';
   const settings = { kind: 'settings', patch: { layout } } as const;
@@ -103,16 +103,16 @@ function chooseLayout(doc: NotebookParts['document'], layout: (typeof LAYOUTS)[n
   );
 }
 
-function menuOf(props: NotebookParts): MenuItem[] {
+function menuOf(props: NotebookContext): MenuItem[] {
   return [
     { label: texts.common.variables, run: () => openVariables() },
     { label: texts.notebook.refreshNow, run: () => props.refresher.now() },
-    ...keptItems(props.keeper),
-    { label: texts.notebook.exportToFile, apart: true, run: () => exportFile(props.tab) },
+    ...savedItems(props.sync),
+    { label: texts.notebook.exportToFile, divider: true, run: () => exportFile(props.tab) },
   ];
 }
 
-function RefreshChoice(props: NotebookParts): JSX.Element {
+function RefreshChoice(props: NotebookContext): JSX.Element {
   const { document: doc } = props;
   const choose = (value: string): void => {
     const refresh: Refresh = value === 'off' || value === 'changes' ? value : Number(value);
@@ -145,8 +145,8 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
 }
 
 /** Shows whether the cells are up to date and, if not, what happens next. */
-export function RefreshSays(props: NotebookParts): JSX.Element {
-  const state = (): ReturnType<NotebookParts['refresher']['state']> => props.refresher.state();
+export function RefreshSays(props: NotebookContext): JSX.Element {
+  const state = (): ReturnType<NotebookContext['refresher']['state']> => props.refresher.state();
   const clock = (at: Date | undefined): string => at?.toTimeString().slice(0, 8) ?? '–';
   const text = (): string => {
     const now = state();

@@ -1,5 +1,5 @@
 /** A notebook tab: tools, variables, and cells in a list or a grid. */
-import '../styles/kept.css';
+import '../styles/saved.css';
 import '../styles/notebook.css';
 import {
   createEffect,
@@ -12,17 +12,17 @@ import {
   Show,
   type JSX,
 } from 'solid-js';
-import { Keeper } from '../kept/keeper.js';
-import { MergeOffer } from '../kept/MergeOffer.js';
+import { NotebookSync } from '../saved/sync.js';
+import { MergeOffer } from '../saved/MergeOffer.js';
 import { Icon } from '../ui/icons.js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/tab.js';
 import { AddCells } from './AddCells.js';
 import { CellView } from './CellView.js';
 import { documentOf } from './document.js';
-import { exportFile, sentence } from './entrances.js';
+import { exportFile, sentence } from './templates.js';
 import { NotebookBar } from './NotebookBar.js';
-import { move, type NotebookParts } from './parts.js';
+import { move, type NotebookContext } from './context.js';
 import { Presentation } from './Presentation.js';
 import { present, presenting } from './presenting.js';
 import { Refresher } from './refresher.js';
@@ -37,14 +37,14 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
   const document_ = documentOf(props.session, tab.id, tab.draft);
   const [maximised, maximise] = createSignal<string>();
   const refresher = new Refresher(document_, () => tab.notebook?.approved === true);
-  const parts: NotebookParts = {
+  const context: NotebookContext = {
     workspace,
     server,
     schema,
     tab,
     document: document_,
     refresher,
-    keeper: new Keeper(workspace, tab),
+    sync: new NotebookSync(workspace, tab),
     maximised: () => (document_.cell(maximised() ?? '') ? maximised() : undefined),
     maximise,
   };
@@ -56,7 +56,7 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
     ),
   );
   onMount(() => {
-    const onKeyDown = (event: KeyboardEvent): void => onKey(event, parts, host);
+    const onKeyDown = (event: KeyboardEvent): void => onKey(event, context, host);
     document.addEventListener('keydown', onKeyDown, true);
     onCleanup(() => document.removeEventListener('keydown', onKeyDown, true));
   });
@@ -78,8 +78,8 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
       <Show
         when={document_.problem()}
         fallback={
-          <Show when={presenting()} fallback={<Opened {...parts} host={() => host} />}>
-            <Presentation {...parts} />
+          <Show when={presenting()} fallback={<Opened {...context} host={() => host} />}>
+            <Presentation {...context} />
           </Show>
         }
       >
@@ -89,7 +89,7 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
   );
 }
 
-function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element {
+function Opened(props: NotebookContext & { host: () => HTMLElement }): JSX.Element {
   const ids = createMemo(() => props.document.notebook().cells.map(({ id }) => id), undefined, {
     equals: (left, right) => left.join() === right.join(),
   });
@@ -104,7 +104,7 @@ function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element
         <VariableBar {...props} />
       </Show>
       <MergeOffer
-        keeper={props.keeper}
+        sync={props.sync}
         mine={props.document.problem() ? undefined : props.document.notebook()}
       />
       <Untouched {...props} />
@@ -127,7 +127,7 @@ function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element
 /**
  * Note on a notebook that another user may have written. Such a notebook runs nothing by itself.
  */
-function Untouched(props: NotebookParts): JSX.Element {
+function Untouched(props: NotebookContext): JSX.Element {
   return (
     <Show when={props.tab.notebook?.approved === false}>
       <p class="notebook-note">
@@ -161,13 +161,13 @@ function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
 }
 
 /** Handles keys of the notebook before the page does. */
-function onKey(event: KeyboardEvent, parts: NotebookParts, host: HTMLElement): void {
+function onKey(event: KeyboardEvent, context: NotebookContext, host: HTMLElement): void {
   const inside = event.target instanceof Node && host.contains(event.target);
   const isFree = inside || event.target === document.body;
   if (!isFree || document.querySelector('dialog[open]') !== null || host.hidden) {
     return;
   }
-  const run = keyCommand(event, parts);
+  const run = keyCommand(event, context);
   if (run) {
     event.preventDefault();
     event.stopPropagation();
@@ -175,9 +175,9 @@ function onKey(event: KeyboardEvent, parts: NotebookParts, host: HTMLElement): v
   }
 }
 
-function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | undefined {
+function keyCommand(event: KeyboardEvent, context: NotebookContext): (() => void) | undefined {
   const modified = event.ctrlKey || event.metaKey;
-  const { document: doc } = parts;
+  const { document: doc } = context;
   const id = cellOf(event.target);
   if (modified && event.code === 'Enter' && event.shiftKey) {
     return () => void doc.runFrom();
@@ -186,8 +186,8 @@ function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | 
     // In a text cell, this key ends editing.
     return doc.cell(id)?.kind === 'sql' ? () => void doc.runCell(id) : undefined;
   }
-  if (modified && event.code === 'KeyS' && parts.server.keepsNotebooks) {
-    return () => void parts.keeper.save();
+  if (modified && event.code === 'KeyS' && context.server.keepsNotebooks) {
+    return () => void context.sync.save();
   }
   if (event.altKey && event.code === 'KeyK') {
     return () => doc.stop();
@@ -195,15 +195,15 @@ function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | 
   if (event.key === 'Escape' && presenting()) {
     return () => present(false);
   }
-  if (event.key === 'Escape' && parts.maximised() !== undefined && !inText(event)) {
-    return () => parts.maximise(undefined);
+  if (event.key === 'Escape' && context.maximised() !== undefined && !inText(event)) {
+    return () => context.maximise(undefined);
   }
   if (modified && event.code === 'KeyZ' && !inText(event)) {
     return event.shiftKey ? () => doc.redo() : () => doc.undo();
   }
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (event.altKey && step !== undefined && id !== undefined && !inText(event)) {
-    return () => move(parts, id, step);
+    return () => move(context, id, step);
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 /** Notebooks saved on the server: the user's own notebooks, and notebooks that others share. */
-import '../styles/kept.css';
+import '../styles/saved.css';
 import { createEffect, createMemo, createSignal, on, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import * as notebooks from '../api/notebooks.js';
@@ -11,9 +11,9 @@ import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
 import { openPage, spot } from '../page/pages.js';
 import { signIn } from '../signin/state.js';
 import { type Loading, settle } from '../state/loading.js';
-import { openKept, openLink } from '../kept/open.js';
-import { ShareDialog } from '../kept/ShareDialog.js';
-import { instant } from '../kept/VersionsDialog.js';
+import { openSaved, openLink } from '../saved/open.js';
+import { ShareDialog } from '../saved/ShareDialog.js';
+import { dateTimeText } from '../saved/VersionsDialog.js';
 import type { Workspace } from '../state/workspace.js';
 import { IconButton } from '../ui/IconButton.js';
 import { Listing } from '../ui/Listing.js';
@@ -26,7 +26,7 @@ const REFRESH_MS = 5000;
 export default function NotebooksPage(props: { workspace: Workspace }): JSX.Element {
   const [all, setAll] = createSignal<Loading<readonly notebooks.Listed[]>>({ state: 'loading' });
   const [shared, setShared] = createSignal<notebooks.Listed>();
-  const look = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     setAll(await settle(notebooks.list));
   };
   // Opens a shared link, after the login if one is required.
@@ -52,18 +52,18 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
         title={texts.common.notebooks}
         hint={(rows) => countText(rows.length, texts.counts.notebooks)}
         everyMs={REFRESH_MS}
-        look={() => void look()}
+        poll={() => void refresh()}
         loaded={all()}
         key="id"
         unread={texts.notebooksPage.notLoaded}
-        empty={<NothingKept workspace={props.workspace} />}
+        empty={<NoNotebooks workspace={props.workspace} />}
       >
         {(rows) => (
           <Shelf
             workspace={props.workspace}
             rows={rows}
             share={setShared}
-            changed={() => void look()}
+            changed={() => void refresh()}
           />
         )}
       </LivePage>
@@ -73,7 +73,7 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
             id={one.id}
             title={one.title}
             onClose={() => setShared(undefined)}
-            onShared={() => void look()}
+            onShared={() => void refresh()}
           />
         )}
       </Show>
@@ -81,14 +81,14 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
   );
 }
 
-function NothingKept(props: { workspace: Workspace }): JSX.Element {
+function NoNotebooks(props: { workspace: Workspace }): JSX.Element {
   return (
     <>
       <strong>{texts.notebooksPage.noNotebooks}</strong>
       <p>{texts.notebooksPage.noNotebooksHint}</p>
       <button
         class="button primary"
-        onClick={() => withNotebooks((make) => make.create(props.workspace))}
+        onClick={() => withNotebooks((create) => create.create(props.workspace))}
       >
         {texts.common.newNotebook}
       </button>
@@ -104,17 +104,17 @@ interface ShelfProps {
 }
 
 function Shelf(props: ShelfProps): JSX.Element {
-  const [wanted, setWanted] = createSignal('');
+  const [search, setSearch] = createSignal('');
   const shown = createMemo(() => {
-    const words = wanted().toLowerCase();
+    const needle = search().toLowerCase();
     return props.rows.filter(({ title, owner }) =>
-      `${title}\n${owner}`.toLowerCase().includes(words),
+      `${title}\n${owner}`.toLowerCase().includes(needle),
     );
   });
   return (
     <>
       <div class="page-filters">
-        <SearchField placeholder={texts.notebooksPage.filter} search={setWanted} />
+        <SearchField placeholder={texts.notebooksPage.filter} search={setSearch} />
       </div>
       <div
         class="page-table"
@@ -143,7 +143,7 @@ function Shelf(props: ShelfProps): JSX.Element {
 
 function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
   const open = (): void => {
-    openKept(props.workspace, props.row.id).catch(showFailure);
+    openSaved(props.workspace, props.row.id).catch(showFailure);
   };
   return (
     <tr>
@@ -158,7 +158,7 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
       <td class="shared-with" title={sharedText(props.row)}>
         <bdi>{sharedText(props.row)}</bdi>
       </td>
-      <td class="data">{instant(props.row.changed)}</td>
+      <td class="data">{dateTimeText(props.row.changed)}</td>
       <td>
         <bdi>{props.row.changedBy}</bdi>
       </td>
@@ -196,7 +196,7 @@ function itemsOf(props: ShelfProps & { row: notebooks.Listed }, open: () => void
         versions: countText(row.version, texts.notebooksPage.versionsDeleted),
         users: others,
       }),
-      keep: texts.common.cancel,
+      cancel: texts.common.cancel,
       destroy: fill(texts.notebooksPage.delete, { title: row.title }),
     });
     if (isSure) {
@@ -210,7 +210,7 @@ function itemsOf(props: ShelfProps & { row: notebooks.Listed }, open: () => void
     ...(row.access === 'own'
       ? [
           { label: texts.common.share, run: () => props.share(row) },
-          { label: 'Delete', apart: true, run: () => void remove().catch(showFailure) },
+          { label: 'Delete', divider: true, run: () => void remove().catch(showFailure) },
         ]
       : []),
   ];

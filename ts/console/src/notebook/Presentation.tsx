@@ -6,13 +6,13 @@ import { arrange, presentedCells, titleOf, type Arrangement } from '../cells/arr
 import { CellResult } from './CellResult.js';
 import type { SqlCell } from '../cells/model.js';
 import { RefreshSays } from './NotebookBar.js';
-import type { NotebookParts } from './parts.js';
+import type { NotebookContext } from './context.js';
 import { texts } from '../texts.js';
 
 /** Idle time after which the pointer is hidden. */
 const POINTER_MS = 2000;
 
-export function Presentation(props: NotebookParts): JSX.Element {
+export function Presentation(props: NotebookContext): JSX.Element {
   const [screen, setScreen] = createSignal({ width: innerWidth, height: innerHeight });
   const measure = (): void => void setScreen({ width: innerWidth, height: innerHeight });
   const shown = createMemo(() => presentedCells(props.document.notebook()));
@@ -95,13 +95,13 @@ function isStillSignal(): () => boolean {
 }
 
 function PresentedCell(
-  props: NotebookParts & { readonly cell: SqlCell; readonly arrangement: Arrangement },
+  props: NotebookContext & { readonly cell: SqlCell; readonly arrangement: Arrangement },
 ): JSX.Element {
   let host!: HTMLElement;
   const { id } = props.cell;
   const run = props.document.run(id);
   const title = (): string => titleOf(props.cell, run.runner.result()?.columns);
-  const place = (): Arrangement['cells'][number] | undefined =>
+  const placement = (): Arrangement['cells'][number] | undefined =>
     props.arrangement.cells.find((one) => one.id === id);
   onMount(() => onCleanup(props.refresher.watch(id, host)));
   return (
@@ -110,8 +110,8 @@ function PresentedCell(
       class="presented"
       aria-label={title()}
       style={{
-        'grid-column': `span ${place()?.width ?? 1}`,
-        'grid-row': `span ${place()?.height ?? 1}`,
+        'grid-column': `span ${placement()?.width ?? 1}`,
+        'grid-row': `span ${placement()?.height ?? 1}`,
       }}
     >
       <h3>

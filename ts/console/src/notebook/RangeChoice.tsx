@@ -1,6 +1,6 @@
 /** Time range shared by the cells: a predefined one, or two custom times. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
-import type { NotebookParts } from './parts.js';
+import type { NotebookContext } from './context.js';
 import { timeOf, USUAL_RANGES } from '../cells/times.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -8,7 +8,7 @@ import { texts } from '../texts.js';
 const NONE = 'none';
 const OWN = 'own';
 
-export function RangeChoice(props: NotebookParts): JSX.Element {
+export function RangeChoice(props: NotebookContext): JSX.Element {
   const [writing, setWriting] = createSignal(false);
   const range = (): { from: string; to: string } | undefined => props.document.notebook().range;
   const usual = (): string | undefined =>
@@ -57,7 +57,7 @@ export function RangeChoice(props: NotebookParts): JSX.Element {
   );
 }
 
-function Ends(props: NotebookParts): JSX.Element {
+function Ends(props: NotebookContext): JSX.Element {
   let from!: HTMLInputElement;
   let to!: HTMLInputElement;
   const [trouble, setTrouble] = createSignal('');

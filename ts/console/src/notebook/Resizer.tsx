@@ -1,7 +1,7 @@
 /** Corner that resizes a cell by pointer or arrow keys. */
 import { createSignal, type JSX } from 'solid-js';
 import { announce } from '../page/notices.js';
-import type { CellProps } from './parts.js';
+import type { CellProps } from './context.js';
 import { COLUMNS, type CellSize } from '../cells/model.js';
 import { allowed, ROW_PX, shownSize } from '../cells/sizes.js';
 import { fill } from '../fill.js';

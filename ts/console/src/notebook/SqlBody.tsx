@@ -1,7 +1,7 @@
 /** The statement of a cell in an editor, which is created when the cell becomes visible. */
 import { createEffect, createSignal, on, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import type { SqlEditor } from '../editor/editor.js';
-import type { CellProps } from './parts.js';
+import type { CellProps } from './context.js';
 import type { SqlCell } from '../cells/model.js';
 import { nameSource } from '../editor/events.js';
 

@@ -11,7 +11,7 @@ import {
   type Variable,
   type VariableKind,
 } from '../cells/model.js';
-import type { NotebookParts } from './parts.js';
+import type { NotebookContext } from './context.js';
 import { valueOf, valueTrouble } from '../cells/statement.js';
 import { messageOf } from '../model/message.js';
 import { IconButton } from '../ui/IconButton.js';
@@ -25,7 +25,7 @@ export function openVariables(): void {
   setEditing(true);
 }
 
-export function VariableBar(props: NotebookParts): JSX.Element {
+export function VariableBar(props: NotebookContext): JSX.Element {
   const variables = (): readonly Variable[] => props.document.notebook().variables;
   const set = (variable: Variable, value: string): void => {
     const next = variables().map((one) => (one.name === variable.name ? { ...one, value } : one));
@@ -62,12 +62,12 @@ const OFFERED = 1000;
 function Value(props: { variable: Variable; set: (value: string) => void }): JSX.Element {
   const list = createUniqueId();
   const [choices, setChoices] = createSignal<Choices>();
-  let asked: string | undefined;
+  let requested: string | undefined;
   // This is a signal, because a loading resource would remove the field while the user types.
   const offer = (text: string): void => {
-    if (text !== asked) {
-      asked = text;
-      void choicesOf(text).then((found) => asked === text && setChoices(found));
+    if (text !== requested) {
+      requested = text;
+      void choicesOf(text).then((found) => requested === text && setChoices(found));
     }
   };
   const isList = (): boolean => props.variable.kind === 'list';
@@ -128,7 +128,7 @@ async function choicesOf(text: string): Promise<Choices> {
   }
 }
 
-function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
+function Editor(props: NotebookContext & { onClose: () => void }): JSX.Element {
   const [rows, setRows] = createSignal<readonly Variable[]>(
     props.document.notebook().variables.length > 0
       ? props.document.notebook().variables
@@ -149,7 +149,7 @@ function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
     <FormDialog
       title={texts.variables.title}
       name={props.tab.title}
-      keep={texts.common.cancel}
+      cancel={texts.common.cancel}
       act={texts.common.apply}
       isComplete={true}
       submit={submit}

@@ -4,7 +4,7 @@ import type { MenuItem } from '../ui/Menu.js';
 import { scan } from '../sql/scanner.js';
 import { statementsOf } from '../sql/statements.js';
 import { addCell } from './AddCells.js';
-import type { CellProps } from './parts.js';
+import type { CellProps } from './context.js';
 import {
   freeName,
   MAX_CELLS,
@@ -13,7 +13,7 @@ import {
   type Command,
   type SqlCell,
 } from '../cells/model.js';
-import { move } from './parts.js';
+import { move } from './context.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
@@ -22,13 +22,22 @@ export function cellMenu(props: CellProps): MenuItem[] {
   const at = doc.notebook().cells.findIndex(({ id }) => id === cell.id);
   return [
     ...(cell.kind === 'sql' ? sqlItems(props, cell) : []),
-    { label: texts.cells.moveUp, keys: 'Alt+↑', apart: true, run: () => move(props, cell.id, -1) },
+    {
+      label: texts.cells.moveUp,
+      keys: 'Alt+↑',
+      divider: true,
+      run: () => move(props, cell.id, -1),
+    },
     { label: texts.cells.moveDown, keys: 'Alt+↓', run: () => move(props, cell.id, 1) },
-    { label: texts.cells.addSqlCellBelow, apart: true, run: () => addCell(props, 'sql', at + 1) },
+    {
+      label: texts.cells.addSqlCellBelow,
+      divider: true,
+      run: () => addCell(props, 'sql', at + 1),
+    },
     { label: texts.cells.addChartCellBelow, run: () => addCell(props, 'chart', at + 1) },
     { label: texts.cells.addTextCellBelow, run: () => addCell(props, 'markdown', at + 1) },
     { label: texts.cells.duplicate, run: () => duplicate(props, at) },
-    { label: 'Delete', apart: true, run: () => remove(props) },
+    { label: 'Delete', divider: true, run: () => remove(props) },
   ];
 }
 
@@ -39,7 +48,7 @@ function sqlItems({ document: doc, refresher }: CellProps, cell: SqlCell): MenuI
     { label: texts.cells.runFromHere, run: () => void doc.runFrom(cell.id) },
     {
       label: cell.view === 'grid' ? texts.cells.showAsChart : texts.cells.showAsGrid,
-      apart: true,
+      divider: true,
       run: () => {
         const view = cell.view === 'grid' ? 'chart' : 'grid';
         doc.change({ kind: 'change', id: cell.id, patch: { view } });
@@ -90,9 +99,9 @@ export function split({ cell, document: doc }: CellProps<SqlCell>): void {
   const at = doc.notebook().cells.findIndex(({ id }) => id === cell.id);
   let { cells } = doc.notebook();
   const added = rest.map((statement): Cell => {
-    const made = { ...cell, id: newId(), name: freeName({ cells }), text: statement };
-    cells = [...cells, made];
-    return made;
+    const copy = { ...cell, id: newId(), name: freeName({ cells }), text: statement };
+    cells = [...cells, copy];
+    return copy;
   });
   if (cells.length > MAX_CELLS) {
     showFailure(fill(texts.cells.tooManyCells, { max: MAX_CELLS }));

@@ -61,7 +61,7 @@ export class CellRun {
       this.#tables.set(statement.tables);
     });
     const at = new Date();
-    const run = await this.runner.start({ text, start, bound, most: CELL_ROWS });
+    const run = await this.runner.start({ text, start, bound, maxRows: CELL_ROWS });
     if (run.state === 'done') {
       this.#at.set(at);
     }

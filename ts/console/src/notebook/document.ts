@@ -48,7 +48,7 @@ export class NotebookDocument {
   #redo: Command[] = [];
   #written = '';
   /** Incremented by each run and each stop, so that a run can detect that it was stopped. */
-  #turn = 0;
+  #generation = 0;
 
   constructor({ workspace, schema }: Around, tab: string, text: string) {
     this.#workspace = workspace;
@@ -152,23 +152,23 @@ export class NotebookDocument {
   }
 
   stop(): void {
-    this.#turn += 1;
+    this.#generation += 1;
     this.#isRunning.set(false);
     this.#runs.forEach(({ runner }) => runner.cancel());
   }
 
   async #inOrder(ids: readonly string[]): Promise<void> {
-    const turn = (this.#turn += 1);
+    const generation = (this.#generation += 1);
     this.#workspace.approveNotebook(this.#tab);
     this.#isRunning.set(true);
     for (const id of ids) {
       const cell = this.cell(id);
       const isDone = cell?.kind === 'sql' && (await this.#one(cell));
-      if (!isDone || this.#turn !== turn) {
+      if (!isDone || this.#generation !== generation) {
         break;
       }
     }
-    if (this.#turn === turn) {
+    if (this.#generation === generation) {
       this.#isRunning.set(false);
     }
   }

@@ -1,9 +1,9 @@
 /** Loads the code for notebooks on first use. */
 import { showFailure } from '../page/notices.js';
-import type * as Entrances from './entrances.js';
+import type * as Entrances from './templates.js';
 
 type Notebooks = typeof Entrances;
 
 export function withNotebooks(act: (notebooks: Notebooks) => void): void {
-  void import('./entrances.js').then(act, showFailure);
+  void import('./templates.js').then(act, showFailure);
 }

@@ -4,7 +4,7 @@
  * do not write are refreshed. A cell with a pending request is not requested again.
  */
 import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from 'solid-js';
-import { PARTS, type Range } from '../chart/decimate.js';
+import { BUCKETS, type Range } from '../chart/decimate.js';
 import { waitAfter } from '../follow/source.js';
 import { spot } from '../page/pages.js';
 import { onlyReads } from '../sql/effects.js';
@@ -48,7 +48,7 @@ export class Refresher {
 
   constructor(document_: NotebookDocument, isApproved: () => boolean) {
     this.#document = document_;
-    this.#observer = new IntersectionObserver((entries) => this.#seen(entries), {
+    this.#observer = new IntersectionObserver((entries) => this.#onIntersection(entries), {
       rootMargin: '100px',
     });
     // The rows that a run returns may have to be restricted to the range.
@@ -171,7 +171,7 @@ export class Refresher {
             .tables()
             ?.some((table) => dirty.includes(table)) === true
         ) {
-          this.#want(cell);
+          this.#refreshIfVisible(cell);
         }
       }
     };
@@ -189,14 +189,14 @@ export class Refresher {
     });
   }
 
-  #seen(entries: readonly IntersectionObserverEntry[]): void {
+  #onIntersection(entries: readonly IntersectionObserverEntry[]): void {
     for (const { target, isIntersecting } of entries) {
       const id = this.#elements.get(target);
       if (id !== undefined && isIntersecting) {
         this.#visible.add(id);
         const cell = this.#document.cell(id);
         if (this.#due.has(id) && this.#isActive && cell?.kind === 'sql') {
-          this.#want(cell);
+          this.#refreshIfVisible(cell);
         }
       } else if (id !== undefined) {
         this.#visible.delete(id);
@@ -206,12 +206,12 @@ export class Refresher {
 
   #all(reason?: 'values'): void {
     for (const cell of sqlCells(this.#document.notebook())) {
-      this.#want(cell, reason);
+      this.#refreshIfVisible(cell, reason);
     }
   }
 
   /** Refreshes a cell if it is visible; other cells are refreshed when they become visible. */
-  #want(cell: SqlCell, reason?: 'values'): void {
+  #refreshIfVisible(cell: SqlCell, reason?: 'values'): void {
     const { id } = cell;
     const run = this.#document.run(id);
     const state = run.runner.run()?.state;
@@ -228,9 +228,9 @@ export class Refresher {
       this.#asking.get(id)?.abort.abort();
       this.#asking.delete(id);
     }
-    const asked = this.#asking.get(id);
-    if (asked && Date.now() - asked.since.getTime() > SLOW_MS) {
-      run.wait(asked.since);
+    const pending = this.#asking.get(id);
+    if (pending && Date.now() - pending.since.getTime() > SLOW_MS) {
+      run.wait(pending.since);
     }
     const isLost = this.#retry !== undefined;
     if (this.#asking.has(id) || isLost) {
@@ -238,10 +238,10 @@ export class Refresher {
       return;
     }
     this.#due.delete(id);
-    void this.#ask(cell);
+    void this.#request(cell);
   }
 
-  async #ask(cell: SqlCell): Promise<void> {
+  async #request(cell: SqlCell): Promise<void> {
     const run = this.#document.run(cell.id);
     const { statement, trouble } = compose(this.#document.asRun(), cell.id, Date.now());
     if (trouble) {
@@ -275,7 +275,7 @@ export class Refresher {
   #cut(cell: SqlCell): void {
     const { statement } = compose(this.#document.asRun(), cell.id, Date.now());
     if (statement && this.#texts(cell, statement)[0] !== statement.bound.text) {
-      this.#want(cell, 'values');
+      this.#refreshIfVisible(cell, 'values');
     }
   }
 
@@ -303,7 +303,7 @@ export class Refresher {
     const [from, to] = [timeOf(range.from, now), timeOf(range.to, now)];
     return from === undefined || to === undefined
       ? [bound.text]
-      : rangeQueries(bound.text, { column, from, to }, PARTS / 2);
+      : rangeQueries(bound.text, { column, from, to }, BUCKETS / 2);
   }
 
   #onlyReads(text: string): boolean {
@@ -329,7 +329,7 @@ export class Refresher {
         return cell?.kind === 'sql' && this.#document.run(id).text() !== undefined ? [cell] : [];
       });
       if (first && !this.#asking.has(first.id)) {
-        void this.#ask(first);
+        void this.#request(first);
       }
     }, wait);
   }

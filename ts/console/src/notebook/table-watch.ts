@@ -9,7 +9,7 @@ import { literal } from '../sql/names.js';
 
 /** Browsers open at most six connections per server, and statements need some of them. */
 const MAX_FEEDS = 3;
-const ASK_MS = 1000;
+const POLL_MS = 1000;
 /** Interval at which objects without transactions, such as views, count as changed. */
 const UNKNOWN_MS = 5000;
 const GONE = 410;
@@ -47,13 +47,13 @@ export async function watchTables(
   signal: AbortSignal,
   server: WatchServer = SERVER,
 ): Promise<void> {
-  const asked = new Set(tables.slice(MAX_FEEDS));
+  const watched = new Set(tables.slice(MAX_FEEDS));
   const feeds = tables.slice(0, MAX_FEEDS).map(async (table) => {
     await followFeed(table, changed, signal, server);
     // The server has no feed for this table, so it is polled with the others from now on.
-    asked.add(table);
+    watched.add(table);
   });
-  await Promise.all([...feeds, ask(asked, changed, signal, server)]);
+  await Promise.all([...feeds, pollTables(watched, changed, signal, server)]);
 }
 
 /** Runs until the signal aborts or the server refuses the feed. */
@@ -93,7 +93,7 @@ async function followFeed(
   }
 }
 
-async function ask(
+async function pollTables(
   tables: ReadonlySet<string>,
   changed: (table: string) => void,
   signal: AbortSignal,
@@ -104,7 +104,7 @@ async function ask(
   let failures = 0;
   const isOver = (): boolean => signal.aborted;
   while (!isOver()) {
-    await pause(failures > 0 ? waitAfter(failures) : ASK_MS, signal);
+    await pause(failures > 0 ? waitAfter(failures) : POLL_MS, signal);
     if (tables.size === 0 || isOver()) {
       continue;
     }

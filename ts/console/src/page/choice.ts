@@ -2,12 +2,14 @@
 import { createSignal, type Accessor } from 'solid-js';
 
 /** One of several values; the first is the default. */
-export function keptChoice<Value extends string>(
+export function storedChoice<Value extends string>(
   key: string,
   values: readonly [Value, ...Value[]],
 ): readonly [Accessor<Value>, (next: Value) => void] {
-  const kept = localStorage.getItem(key);
-  const [choice, setChoice] = createSignal<Value>(values.find((one) => one === kept) ?? values[0]);
+  const stored = localStorage.getItem(key);
+  const [choice, setChoice] = createSignal<Value>(
+    values.find((one) => one === stored) ?? values[0],
+  );
   const choose = (next: Value): void => {
     setChoice(() => next);
     try {

@@ -28,7 +28,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 export function showToast(next: Toast): void {
   setToast(next);
   announce(next.text);
-  holdToast(false);
+  pinToast(false);
 }
 
 /** Shows the reason why something failed. */
@@ -37,9 +37,9 @@ export function showFailure(cause: unknown): void {
 }
 
 /** Keeps the toast visible while it is hovered or focused. */
-export function holdToast(held: boolean): void {
+export function pinToast(isPinned: boolean): void {
   clearTimeout(timer);
-  if (!held && toast()?.state === undefined) {
+  if (!isPinned && toast()?.state === undefined) {
     timer = setTimeout(() => setToast(undefined), SHOWN_MS);
   }
 }

@@ -7,28 +7,28 @@ export interface Question {
   /** What the user would lose, with its size. */
   readonly text: string;
   readonly statement?: string;
-  readonly keep: string;
+  readonly cancel: string;
   readonly destroy: string;
   /** Text that the user must type first; used for large objects. */
   readonly typed?: string;
 }
 
-interface Asked extends Question {
+interface PendingQuestion extends Question {
   readonly answer: (isSure: boolean) => void;
 }
 
-const [asked, setAsked] = createSignal<Asked>();
-export { asked };
+const [pendingQuestion, setPendingQuestion] = createSignal<PendingQuestion>();
+export { pendingQuestion as asked };
 
 /** Resolves to true if the user confirmed; closing the dialog counts as no. */
 export function confirmed(question: Question): Promise<boolean> {
   answer(false);
-  return new Promise((resolve) => setAsked({ ...question, answer: resolve }));
+  return new Promise((resolve) => setPendingQuestion({ ...question, answer: resolve }));
 }
 
 /** Closes the question with the user's answer. */
 export function answer(isSure: boolean): void {
-  const question = asked();
-  setAsked(undefined);
+  const question = pendingQuestion();
+  setPendingQuestion(undefined);
   question?.answer(isSure);
 }

@@ -1,5 +1,5 @@
 /** Time zone in which times are shown. */
 import type { Zone } from '../model/format.js';
-import { keptChoice } from './choice.js';
+import { storedChoice } from './choice.js';
 
-export const [zone, setZone] = keptChoice<Zone>('tidemark.zone', ['utc', 'local']);
+export const [zone, setZone] = storedChoice<Zone>('tidemark.zone', ['utc', 'local']);

@@ -92,7 +92,7 @@ function Head(props: { session: Session; shown: ShownPlan | undefined; plan: Pla
 }
 
 function Tree(props: { plan: Plan }): JSX.Element {
-  const most = createMemo(() => Math.max(...props.plan.nodes.map(({ ms }) => ms ?? 0), 1e-9));
+  const maxMs = createMemo(() => Math.max(...props.plan.nodes.map(({ ms }) => ms ?? 0), 1e-9));
   return (
     <ul class="plan" role="tree" aria-label={texts.plan.operators}>
       <For each={props.plan.nodes}>
@@ -108,7 +108,7 @@ function Tree(props: { plan: Plan }): JSX.Element {
             <span class="plan-detail" title={detailOf(node)}>
               {node.detail}
             </span>
-            <Cost node={node} most={most()} />
+            <Cost node={node} maxMs={maxMs()} />
           </li>
         )}
       </For>
@@ -140,7 +140,7 @@ function detailOf(node: PlanNode): string {
 
 const BAR = 100;
 
-function Cost(props: { node: PlanNode; most: number }): JSX.Element {
+function Cost(props: { node: PlanNode; maxMs: number }): JSX.Element {
   return (
     <>
       <Show when={props.node.rows}>
@@ -154,7 +154,7 @@ function Cost(props: { node: PlanNode; most: number }): JSX.Element {
         <span class="plan-cost data">
           <svg viewBox={`0 0 ${BAR} 6`} preserveAspectRatio="none" aria-hidden="true">
             <rect class="track" width={BAR} height="6" />
-            <rect class="bar" width={((props.node.ms ?? 0) / props.most) * BAR} height="6" />
+            <rect class="bar" width={((props.node.ms ?? 0) / props.maxMs) * BAR} height="6" />
           </svg>
           <span>{duration(props.node.ms ?? 0)}</span>
         </span>

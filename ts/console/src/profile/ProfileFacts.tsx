@@ -7,7 +7,7 @@ import { texts } from '../texts.js';
 
 export function ProfileFacts(props: { profile: Profile }): JSX.Element {
   const facts = createMemo(() => factsOf(props.profile));
-  const most = createMemo(() => Math.max(...props.profile.bins.map(({ count }) => count)));
+  const maxCount = createMemo(() => Math.max(...props.profile.bins.map(({ count }) => count)));
   return (
     <>
       <dl class="profile-facts">
@@ -28,8 +28,8 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
           preserveAspectRatio="none"
           role="img"
           aria-label={fill(texts.profile.distributionFromTo, {
-            min: props.profile.least ?? '',
-            max: props.profile.greatest ?? '',
+            min: props.profile.min ?? '',
+            max: props.profile.max ?? '',
           })}
         >
           <For each={props.profile.bins}>
@@ -38,8 +38,8 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
                 class="bar"
                 x={index() * 4 + 0.3}
                 width="3.4"
-                y={32 - barHeight(bin.count, most())}
-                height={barHeight(bin.count, most())}
+                y={32 - barHeight(bin.count, maxCount())}
+                height={barHeight(bin.count, maxCount())}
               >
                 <title>{`${nameOf(bin)}: ${grouped(String(bin.count))}`}</title>
               </rect>
@@ -72,8 +72,8 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
 }
 
 /** Any count above zero gets a visible bar. */
-function barHeight(count: number, most: number): number {
-  return count === 0 ? 0 : Math.max(1, (32 * count) / most);
+function barHeight(count: number, maxCount: number): number {
+  return count === 0 ? 0 : Math.max(1, (32 * count) / maxCount);
 }
 
 function nameOf({ name, from, to }: Bin): string {
@@ -85,11 +85,11 @@ function short(value: number): string {
 }
 
 function factsOf(profile: Profile): [string, string][] {
-  const { rows, nulls, empty, distinct, least, greatest, mean, longest } = profile;
-  const share = rows === 0 ? '' : ` (${Number(((100 * nulls) / rows).toFixed(1))} %)`;
+  const { rows, nulls, empty, distinct, min, max, mean, maxLength } = profile;
+  const percentage = rows === 0 ? '' : ` (${Number(((100 * nulls) / rows).toFixed(1))} %)`;
   const facts: [string, string][] = [
     [texts.common.rows, grouped(String(rows))],
-    [texts.profile.null, nulls === 0 ? '0' : `${grouped(String(nulls))}${share}`],
+    [texts.profile.null, nulls === 0 ? '0' : `${grouped(String(nulls))}${percentage}`],
   ];
   const add = (name: string, text: string | undefined): void => {
     if (text !== undefined) {
@@ -98,17 +98,17 @@ function factsOf(profile: Profile): [string, string][] {
   };
   add(texts.profile.distinct, distinct === undefined ? undefined : grouped(String(distinct)));
   add(texts.profile.emptyStrings, empty > 0 ? grouped(String(empty)) : undefined);
-  add(texts.profile.min, least?.replace('T', ' ').replace(/Z$/, ''));
-  add(texts.profile.max, greatest?.replace('T', ' ').replace(/Z$/, ''));
+  add(texts.profile.min, min?.replace('T', ' ').replace(/Z$/, ''));
+  add(texts.profile.max, max?.replace('T', ' ').replace(/Z$/, ''));
   add(
     texts.profile.mean,
     mean === undefined ? undefined : grouped(String(Number(mean.toPrecision(8)))),
   );
   add(
     texts.profile.longest,
-    longest === undefined
+    maxLength === undefined
       ? undefined
-      : fill(texts.profile.characters, { count: grouped(String(longest)) }),
+      : fill(texts.profile.characters, { count: grouped(String(maxLength)) }),
   );
   return facts;
 }

@@ -14,24 +14,24 @@ interface ServerSummaryProps {
   readonly column: ProfiledColumn;
   readonly rows: Rows;
   /** Waits for a slot in the queue; returns a function that releases it. */
-  readonly turn?: (signal: AbortSignal) => Promise<() => void>;
+  readonly enter?: (signal: AbortSignal) => Promise<() => void>;
 }
 
 export function ServerSummary(props: ServerSummaryProps): JSX.Element {
   const [summary, setSummary] = createSignal<ColumnSummary>();
   const [failure, setFailure] = createSignal('');
-  const [asked, setAsked] = createSignal(0);
+  const [attempt, setAttempt] = createSignal(0);
   createEffect(
     on(
-      () => [props.column.name, props.column.type, props.rows.from, asked()] as const,
+      () => [props.column.name, props.column.type, props.rows.from, attempt()] as const,
       () => {
         const abort = new AbortController();
         onCleanup(() => abort.abort());
         setSummary(undefined);
         setFailure('');
-        const { column, rows, turn } = props;
+        const { column, rows, enter } = props;
         void (async () => {
-          const over = await turn?.(abort.signal);
+          const over = await enter?.(abort.signal);
           try {
             abort.signal.throwIfAborted();
             for await (const known of summarize(column, rows, abort.signal)) {
@@ -54,7 +54,7 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
       <Show when={summary()}>
         {(known) => (
           <>
-            <Show when={known().partName}>
+            <Show when={known().sampleName}>
               {(part) => <p class="hint">{fill(texts.profile.basedOn, { rows: part() })}</p>}
             </Show>
             <ProfileFacts profile={known().profile} />
@@ -75,7 +75,7 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
         <p class="error">
           <bdi>{failure()}</bdi>
         </p>
-        <button class="button small" onClick={() => setAsked(asked() + 1)}>
+        <button class="button small" onClick={() => setAttempt(attempt() + 1)}>
           {texts.common.tryAgain}
         </button>
       </Show>

@@ -3,7 +3,7 @@ import '../styles/profile.css';
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { ServerSummary } from './ServerSummary.js';
 import { rowsOfTable, type ProfiledColumn } from './questions.js';
-import { turns } from './turns.js';
+import { serialQueue } from './serial-queue.js';
 import { fill } from '../fill.js';
 import { countText } from '../model/format.js';
 import { texts } from '../texts.js';
@@ -15,9 +15,9 @@ export default function TableSummary(props: {
   table: string;
   columns: readonly ProfiledColumn[];
 }): JSX.Element {
-  const [most, setMost] = createSignal(STEP);
-  const [asked, setAsked] = createSignal(new Date());
-  const turn = turns();
+  const [limit, setLimit] = createSignal(STEP);
+  const [requestedAt, setRequestedAt] = createSignal(new Date());
+  const enter = serialQueue();
   // A commit reloads the columns, but unchanged columns are not profiled again.
   const columns = createMemo(
     () => props.columns.map(({ name, type }) => ({ name, type })),
@@ -25,9 +25,9 @@ export default function TableSummary(props: {
     { equals: (before, after) => JSON.stringify(before) === JSON.stringify(after) },
   );
   const shown = createMemo(() => {
-    void asked();
+    void requestedAt();
     return columns()
-      .slice(0, most())
+      .slice(0, limit())
       .map((column) => ({ ...column }));
   });
   const rows = createMemo(() => rowsOfTable(props.table));
@@ -35,9 +35,9 @@ export default function TableSummary(props: {
     <>
       <p class="summary-bar">
         <span class="hint">
-          {fill(texts.profile.allRowsAsOf, { time: asked().toISOString().slice(11, 19) })}
+          {fill(texts.profile.allRowsAsOf, { time: requestedAt().toISOString().slice(11, 19) })}
         </span>
-        <button class="button small" onClick={() => setAsked(new Date())}>
+        <button class="button small" onClick={() => setRequestedAt(new Date())}>
           {texts.common.refresh}
         </button>
       </p>
@@ -48,14 +48,14 @@ export default function TableSummary(props: {
               <h3>
                 <bdi class="data">{column.name}</bdi> <span class="hint">{column.type}</span>
               </h3>
-              <ServerSummary column={column} rows={rows()} turn={turn} />
+              <ServerSummary column={column} rows={rows()} enter={enter} />
             </section>
           )}
         </For>
       </div>
-      <Show when={columns().length > most()}>
-        <button class="button" onClick={() => setMost(most() + STEP)}>
-          {countText(columns().length - most(), texts.profile.moreColumns)}
+      <Show when={columns().length > limit()}>
+        <button class="button" onClick={() => setLimit(limit() + STEP)}>
+          {countText(columns().length - limit(), texts.profile.moreColumns)}
         </button>
       </Show>
     </>

@@ -15,9 +15,9 @@ export interface Rows {
   /** SQL text after FROM. */
   readonly from: string;
   /** SQL text after FROM that selects only some rows; used if all rows take too long. */
-  readonly part: string;
+  readonly sample: string;
   /** Description of these rows. */
-  readonly partName: string;
+  readonly sampleName: string;
 }
 
 export interface ProfiledColumn {
@@ -25,18 +25,18 @@ export interface ProfiledColumn {
   readonly type: string;
 }
 
-const PART = 1_000_000;
+const SAMPLE_ROWS = 1_000_000;
 const BINS = 24;
 const MAX_FREQUENT = 5;
 /** Maximum length of a displayed string; longer strings are truncated. */
 const MAX_TEXT_LENGTH = 120;
 
 export function rowsOfTable(name: string): Rows {
-  const part = `(SELECT * FROM ${identifier(name)} LIMIT -${PART})`;
+  const sample = `(SELECT * FROM ${identifier(name)} LIMIT -${SAMPLE_ROWS})`;
   return {
     from: identifier(name),
-    part,
-    partName: fill(texts.profile.lastRows, { count: grouped(String(PART)) }),
+    sample,
+    sampleName: fill(texts.profile.lastRows, { count: grouped(String(SAMPLE_ROWS)) }),
   };
 }
 
@@ -44,8 +44,8 @@ export function rowsOfQuery(statement: string): Rows {
   const text = statement.replace(/[;\s]+$/, '');
   return {
     from: `(${text}\n)`,
-    part: `(SELECT * FROM (${text}\n) LIMIT ${PART})`,
-    partName: fill(texts.profile.firstRows, { count: grouped(String(PART)) }),
+    sample: `(SELECT * FROM (${text}\n) LIMIT ${SAMPLE_ROWS})`,
+    sampleName: fill(texts.profile.firstRows, { count: grouped(String(SAMPLE_ROWS)) }),
   };
 }
 
@@ -69,10 +69,8 @@ export function factsQuery({ name, type }: ProfiledColumn, from: string): string
   }
   if (isNumeric(type) || family === 'time') {
     values.push(`min(${column}) AS least`, `max(${column}) AS greatest`);
-    const [least, greatest] = [`min(${column})`, `max(${column})`].map((end) =>
-      asNumber(end, type),
-    );
-    values.push(`${least} AS low`, `${greatest} AS high`);
+    const [min, max] = [`min(${column})`, `max(${column})`].map((end) => asNumber(end, type));
+    values.push(`${min} AS low`, `${max} AS high`);
   }
   if (isNumeric(type)) {
     values.push(`avg(${column}) AS mean`);
@@ -94,10 +92,10 @@ export function factsOf(answer: Answer): Facts {
       nulls: rows - (numberOf(cell('filled')) ?? rows),
       empty: 0,
       distinct: undefined,
-      least: textOf(cell('least')),
-      greatest: textOf(cell('greatest')),
+      min: textOf(cell('least')),
+      max: textOf(cell('greatest')),
       mean: numberOf(cell('mean')),
-      longest: numberOf(cell('longest')),
+      maxLength: numberOf(cell('longest')),
       frequent: [],
       bins: [],
     },
@@ -146,10 +144,10 @@ export function shapeQuery(column: ProfiledColumn, facts: Facts, from: string): 
 /** Adds the result of `shapeQuery` to the profile. */
 export function shaped({ profile, low, high }: Facts, type: string, answer: Answer): Profile {
   if (low !== undefined && high !== undefined) {
-    const parts = recordsOf(answer).map(
+    const bins = recordsOf(answer).map(
       (cell) => [Number(cell('part')), Number(cell('n'))] as const,
     );
-    return { ...profile, bins: binsOf(parts, type, low, high) };
+    return { ...profile, bins: binsOf(bins, type, low, high) };
   }
   const frequent = recordsOf(answer).map((cell) => ({
     text: String(cell('value')),
@@ -160,17 +158,17 @@ export function shaped({ profile, low, high }: Facts, type: string, answer: Answ
 }
 
 function binsOf(
-  parts: readonly (readonly [number, number])[],
+  bins: readonly (readonly [number, number])[],
   type: string,
   low: number,
   high: number,
 ): Bin[] {
   const width = (high - low) / BINS;
   const counts = Array<number>(BINS).fill(0);
-  for (const [part, count] of parts) {
+  for (const [bin, count] of bins) {
     // The largest value falls into an extra bucket at the end, and rounding may put the smallest
     // before the first bucket.
-    const at = Math.min(BINS, Math.max(1, part)) - 1;
+    const at = Math.min(BINS, Math.max(1, bin)) - 1;
     counts[at] = (counts[at] ?? 0) + count;
   }
   return counts.map((count, at) => {
@@ -183,8 +181,8 @@ function binsOf(
           to,
           count,
           name: fill(texts.common.fromTo, {
-            from: instant(from / perMs),
-            to: instant(to / perMs),
+            from: timestampText(from / perMs),
+            to: timestampText(to / perMs),
           }),
         };
   });
@@ -196,7 +194,7 @@ const UNITS_PER_MS: Readonly<Record<string, number>> = {
   TIMESTAMP_NS: 1_000_000,
 };
 
-function instant(ms: number): string {
+function timestampText(ms: number): string {
   const at = new Date(ms);
   return Number.isNaN(at.getTime()) ? String(ms) : at.toISOString().slice(0, 19).replace('T', ' ');
 }

@@ -16,7 +16,7 @@ import { texts } from '../texts.js';
 export interface ColumnSummary {
   readonly profile: Profile;
   /** Describes the rows that the profile covers, if not all. */
-  readonly partName?: string;
+  readonly sampleName?: string;
   /** Facts that could not be computed in time. */
   readonly missing: readonly string[];
   readonly isWhole: boolean;
@@ -27,9 +27,9 @@ const TIMEOUT_MS = 10_000;
 /** Shorter time limit for exact distinct counts, because they also use memory. */
 const DISTINCT_TIMEOUT_MS = 4000;
 
-type Ask = (statement: string, timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
+type RunQuery = (statement: string, timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
 
-const askServer: Ask = async (statement, timeoutMs, signal) =>
+const runOnServer: RunQuery = async (statement, timeoutMs, signal) =>
   await query(statement, { timeoutMs, signal });
 
 /** Yields the profile as it grows. Throws the server's error if the first query fails. */
@@ -37,37 +37,37 @@ export async function* summarize(
   column: ProfiledColumn,
   rows: Rows,
   signal: AbortSignal,
-  ask: Ask = askServer,
+  run: RunQuery = runOnServer,
 ): AsyncGenerator<ColumnSummary> {
   let { from } = rows;
-  let part: { partName?: string } = {};
+  let sample: { sampleName?: string } = {};
   let answer;
   try {
-    answer = await ask(factsQuery(column, from), TIMEOUT_MS, signal);
+    answer = await run(factsQuery(column, from), TIMEOUT_MS, signal);
   } catch (cause) {
     if (!isLimit(cause)) {
       throw cause;
     }
-    ({ part: from } = rows);
-    part = { partName: rows.partName };
-    answer = await ask(factsQuery(column, from), TIMEOUT_MS, signal);
+    ({ sample: from } = rows);
+    sample = { sampleName: rows.sampleName };
+    answer = await run(factsQuery(column, from), TIMEOUT_MS, signal);
   }
   const facts = factsOf(answer);
   let { profile } = facts;
   const missing: string[] = [];
-  const known = (isWhole: boolean): ColumnSummary => ({ profile, ...part, missing, isWhole });
+  const known = (isWhole: boolean): ColumnSummary => ({ profile, ...sample, missing, isWhole });
   yield known(false);
   const shape = shapeQuery(column, facts, from);
   if (shape !== undefined && profile.rows > 0) {
     const name =
       facts.low === undefined ? texts.profile.frequentValues : texts.profile.distributionName;
-    const found = await inTime(() => ask(shape, TIMEOUT_MS, signal), name, missing);
+    const found = await inTime(() => run(shape, TIMEOUT_MS, signal), name, missing);
     profile = found ? shaped(facts, column.type, found) : profile;
     yield known(false);
   }
   const distinct = distinctQuery(column, from);
   if (distinct !== undefined) {
-    const counted = () => ask(distinct, DISTINCT_TIMEOUT_MS, signal);
+    const counted = () => run(distinct, DISTINCT_TIMEOUT_MS, signal);
     const found = await inTime(counted, texts.profile.distinctValues, missing);
     profile = found ? { ...profile, distinct: Number(found.rows[0]?.[0]) } : profile;
   }
@@ -76,12 +76,12 @@ export async function* summarize(
 
 /** The result; `undefined` if it exceeds a limit of the server or of the query. */
 async function inTime(
-  ask: () => Promise<Answer>,
+  run: () => Promise<Answer>,
   name: string,
   missing: string[],
 ): Promise<Answer | undefined> {
   try {
-    return await ask();
+    return await run();
   } catch (cause) {
     if (aborted(cause) || !isLimit(cause)) {
       throw cause;

@@ -19,7 +19,7 @@ interface QueryActions {
 export default function QueriesPage(props: QueryActions): JSX.Element {
   const { activity } = props;
   const [now, setNow] = createSignal(Date.now());
-  const look = (): void => {
+  const refresh = (): void => {
     setNow(Date.now());
     void activity.refresh();
   };
@@ -29,7 +29,7 @@ export default function QueriesPage(props: QueryActions): JSX.Element {
       title={texts.common.runningQueries}
       hint={() => texts.queries.hint}
       everyMs={REFRESH_MS}
-      look={look}
+      poll={refresh}
       loaded={activity.queries()}
       key="id"
       unread={texts.queries.notLoaded}

@@ -111,7 +111,7 @@ function InstanceDialog(props: { server: Server; onClose: () => void }): JSX.Ele
     <FormDialog
       title={texts.instance.thisServer}
       name={before('instance_name')}
-      keep={texts.common.cancel}
+      cancel={texts.common.cancel}
       act={texts.instance.save}
       isComplete={read.some(([name, value]) => values()[name] !== value)}
       submit={submit}

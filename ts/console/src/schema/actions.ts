@@ -1,7 +1,7 @@
 /** Actions on a table of the tree. */
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { showFailure, showToast } from '../page/notices.js';
-import { askToDrop } from '../dialogs/ask-to-drop.js';
+import { confirmDrop } from '../dialogs/confirm-drop.js';
 import { copy } from '../ui/clipboard.js';
 import { confirmed } from '../page/questions.js';
 import { download } from '../ui/files.js';
@@ -9,7 +9,7 @@ import type { MenuItem } from '../ui/Menu.js';
 import { openPage } from '../page/pages.js';
 import type { Session } from '../state/session.js';
 import { createStatement } from '../state/schema.js';
-import { KIND_WORDS, type TableEntry } from '../model/schema.js';
+import { KIND_LABELS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { editor } from '../state/editor.js';
 import { fill } from '../fill.js';
@@ -49,7 +49,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
     {
       label: texts.common.copyName,
       icon: 'copy',
-      apart: true,
+      divider: true,
       run: () => void copy(name, texts.common.name),
     },
     {
@@ -60,7 +60,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
     ...EXPORT_FORMATS.map((format, index): MenuItem => ({
       label: fill(texts.schema.downloadAs, { format: FORMAT_NAMES[format] }),
       icon: 'export',
-      apart: index === 0,
+      divider: index === 0,
       run: () => void download(name, `SELECT * FROM ${quoted(name)}`, format),
     })),
     isTable && {
@@ -72,7 +72,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
       table.suspended && {
         label: texts.schema.showDamage,
         icon: 'alert',
-        apart: true,
+        divider: true,
         run: () => session.statements.preview(`RECOVER TABLE ${quoted(name)}`),
       },
     isTable &&
@@ -82,9 +82,9 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
         run: () => void recoverTable(session, name),
       },
     {
-      label: fill(texts.common.dropAction, { kind: KIND_WORDS[table.kind] }),
+      label: fill(texts.common.dropAction, { kind: KIND_LABELS[table.kind] }),
       icon: 'alert',
-      apart: true,
+      divider: true,
       run: () => void dropTable(session, table),
     },
   ];
@@ -96,7 +96,7 @@ async function copyStatement(table: TableEntry): Promise<void> {
 }
 
 async function dropTable(session: Session, table: TableEntry): Promise<void> {
-  const statement = await askToDrop(table);
+  const statement = await confirmDrop(table);
   if (statement !== undefined) {
     await run(session, statement, fill(texts.common.wasDropped, { name: table.name }));
   }
@@ -108,7 +108,7 @@ async function recoverTable(session: Session, name: string): Promise<void> {
     title: fill(texts.schema.recoverQuestion, { name }),
     text: texts.schema.recoverConsequences,
     statement,
-    keep: texts.common.cancel,
+    cancel: texts.common.cancel,
     destroy: fill(texts.schema.recover, { name }),
   });
   if (isSure) {

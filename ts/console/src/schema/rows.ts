@@ -1,6 +1,6 @@
 /** The tree as the flat list of its visible rows. */
 import { type Loading, readyOf } from '../state/loading.js';
-import { ageText, freshnessOf, lagText, STATE_WORDS, stateText } from '../model/views.js';
+import { ageText, freshnessOf, lagText, STATE_LABELS, stateText } from '../model/views.js';
 import type { ColumnEntry, TableEntry } from '../model/schema.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -54,40 +54,40 @@ export function treeRows(
   filter: string,
 ): TreeRow[] {
   const rows: TreeRow[] = [];
-  const wanted = filter.trim().toLowerCase();
+  const search = filter.trim().toLowerCase();
   for (const group of GROUPS) {
     const members = tables.filter((table) => table.kind === group.kind);
-    const kept = members.filter((table) => matches(table, columns, wanted));
+    const matching = members.filter((table) => matches(table, columns, search));
     if (members.length === 0) {
       continue;
     }
     const open = !closed.has(group.kind);
-    const invalid = kept.filter(({ view }) => view?.status === 'invalid').length;
+    const invalid = matching.filter(({ view }) => view?.status === 'invalid').length;
     const { kind: id, name } = group;
-    rows.push({ kind: 'group', id, name, count: kept.length, invalid, open });
+    rows.push({ kind: 'group', id, name, count: matching.length, invalid, open });
     if (!open) {
       continue;
     }
-    for (const table of kept) {
-      pushTable(rows, table, columns, opened, wanted);
+    for (const table of matching) {
+      pushTable(rows, table, columns, opened, search);
     }
   }
   return rows;
 }
 
-function matches(table: TableEntry, columns: Columns, wanted: string): boolean {
-  if (wanted === '' || isMeant(table, wanted)) {
+function matches(table: TableEntry, columns: Columns, search: string): boolean {
+  if (search === '' || matchesSearch(table, search)) {
     return true;
   }
-  return columnsOf(table, columns).some(({ name }) => name.toLowerCase().includes(wanted));
+  return columnsOf(table, columns).some(({ name }) => name.toLowerCase().includes(search));
 }
 
 /** Whether the search text matches an entry's name, or the state shown beside it in the tree. */
-function isMeant({ name, suspended, view }: TableEntry, wanted: string): boolean {
+function matchesSearch({ name, suspended, view }: TableEntry, search: string): boolean {
   return (
-    name.toLowerCase().includes(wanted) ||
-    (suspended && wanted === 'suspended') ||
-    (view !== undefined && wanted === STATE_WORDS[freshnessOf(view).kind])
+    name.toLowerCase().includes(search) ||
+    (suspended && search === 'suspended') ||
+    (view !== undefined && search === STATE_LABELS[freshnessOf(view).kind])
   );
 }
 
@@ -101,9 +101,9 @@ function pushTable(
   table: TableEntry,
   columns: Columns,
   opened: ReadonlySet<string>,
-  wanted: string,
+  search: string,
 ): void {
-  const byColumn = wanted !== '' && !isMeant(table, wanted);
+  const byColumn = search !== '' && !matchesSearch(table, search);
   const open = opened.has(table.name) || byColumn;
   const id = `table:${table.name}`;
   rows.push({ kind: 'table', id, table, open });
@@ -123,7 +123,7 @@ function pushTable(
     });
   }
   for (const column of columnsOf(table, columns)) {
-    if (byColumn && !column.name.toLowerCase().includes(wanted)) {
+    if (byColumn && !column.name.toLowerCase().includes(search)) {
       continue;
     }
     rows.push({ kind: 'column', id: `${id}:${column.name}`, table, column });

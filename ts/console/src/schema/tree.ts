@@ -18,12 +18,12 @@ export class TreeState {
     const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
     const [current, setCurrent] = createSignal('');
     // Rows with the same id remain the same objects, which preserves their elements and the focus.
-    const [kept, setKept] = createStore<{ rows: TreeRow[] }>({ rows: [] });
+    const [store, setStore] = createStore<{ rows: TreeRow[] }>({ rows: [] });
     createComputed(() => {
       const rows = treeRows(schema.known, schema.columns(), opened(), closed(), filter());
-      setKept('rows', reconcile(rows, { key: 'id' }));
+      setStore('rows', reconcile(rows, { key: 'id' }));
     });
-    this.rows = () => kept.rows;
+    this.rows = () => store.rows;
     this.selected = createMemo(() => {
       const isThere = this.rows().some((row) => row.id === current());
       return isThere ? current() : (this.rows()[0]?.id ?? '');

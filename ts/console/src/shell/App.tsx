@@ -17,7 +17,7 @@ import type { Session } from '../state/session.js';
 import { SchemaPanel } from '../schema/SchemaPanel.js';
 import {
   dismissToast,
-  holdToast,
+  pinToast,
   spoken,
   toast,
   type Toast as ShownToast,
@@ -117,7 +117,7 @@ function knowUsers(session: Session): void {
   const isSignedIn = createMemo(
     () => session.server.hasUsers && session.schema.tables().state === 'ready',
   );
-  createEffect(() => isSignedIn() && void session.server.askForUsers());
+  createEffect(() => isSignedIn() && void session.server.requestUsers());
 }
 
 /** Warns that any client may use this server. */
@@ -266,10 +266,10 @@ function Toast(): JSX.Element {
       {(shown) => (
         <div
           class="toast"
-          onPointerEnter={() => holdToast(true)}
-          onPointerLeave={() => holdToast(false)}
-          onFocusIn={() => holdToast(true)}
-          onFocusOut={() => holdToast(false)}
+          onPointerEnter={() => pinToast(true)}
+          onPointerLeave={() => pinToast(false)}
+          onFocusIn={() => pinToast(true)}
+          onFocusOut={() => pinToast(false)}
         >
           <ToastIcon state={shown().state} />
           <span>{shown().text}</span>

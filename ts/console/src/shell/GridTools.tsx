@@ -79,20 +79,20 @@ function shownCount({ order, result }: ShownProps): number {
 }
 
 /** Copies the loaded rows as the grid shows them: filtered, with its order of rows and columns. */
-function shownAs(form: CopyForm, { state, result, order }: ShownProps, most: number): string {
+function shownAs(form: CopyForm, { state, result, order }: ShownProps, maxRows: number): string {
   const { columns, rows } = result;
-  const places = state.order(columns.length);
+  const shown = state.order(columns.length);
   const taken = Array.from(order ?? rows.keys())
-    .slice(0, most)
-    .map((row) => places.map((column) => result.cell(row, column)));
-  const named = places.flatMap((column) => columns[column] ?? []);
+    .slice(0, maxRows)
+    .map((row) => shown.map((column) => result.cell(row, column)));
+  const named = shown.flatMap((column) => columns[column] ?? []);
   return rowsAs(form, named, taken);
 }
 
 /**
  * Word for the copied rows. If further rows are loaded on demand, only the loaded rows are copied.
  */
-function loadedWord({ order, result }: ShownProps): string {
+function loadedText({ order, result }: ShownProps): string {
   return result.windows && !order ? texts.gridTools.loaded : texts.gridTools.shown;
 }
 
@@ -106,7 +106,7 @@ export function ExportMenu(props: ShownProps): JSX.Element {
     ...(['csv', 'json'] as const).map((format, index) => ({
       label: fill(texts.gridTools.theRowsAs, {
         rows: rowsText(shownCount(props)),
-        state: loadedWord(props),
+        state: loadedText(props),
         format: FORMAT_NAMES[format],
       }),
       apart: index === 0,

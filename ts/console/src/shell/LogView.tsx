@@ -14,12 +14,12 @@ import { texts } from '../texts.js';
 
 export function LogView(props: { session: Session }): JSX.Element {
   const { workspace } = props.session;
-  const [words, setWords] = createSignal('');
+  const [search, setSearch] = createSignal('');
   const shown = createMemo(() => {
-    const wanted = words().toLowerCase().split(/\s+/);
+    const terms = search().toLowerCase().split(/\s+/);
     return workspace.log().filter(({ run, tab }) => {
       const text = `${run.statement.text} ${tab} ${runTitle(run)}`.toLowerCase();
-      return wanted.every((word) => text.includes(word));
+      return terms.every((word) => text.includes(word));
     });
   });
   return (
@@ -38,8 +38,8 @@ export function LogView(props: { session: Session }): JSX.Element {
           type="search"
           aria-label={texts.log.filterLog}
           placeholder={texts.log.filterLog}
-          value={words()}
-          onInput={(event) => setWords(event.currentTarget.value)}
+          value={search()}
+          onInput={(event) => setSearch(event.currentTarget.value)}
         />
         <span class="hint">
           {fill(texts.common.countOfAll, { count: shown().length, all: workspace.log().length })}
@@ -48,7 +48,7 @@ export function LogView(props: { session: Session }): JSX.Element {
         <button
           class="button small"
           onClick={() =>
-            void import('../notebook/entrances.js').then(({ fromLog }) =>
+            void import('../notebook/templates.js').then(({ fromLog }) =>
               fromLog(workspace, shown()),
             )
           }
@@ -122,7 +122,7 @@ async function forget(workspace: Workspace): Promise<void> {
     title: texts.log.clearQuestion,
     text: countText(count, texts.log.entriesDeleted),
     destroy: texts.log.clearLog,
-    keep: texts.common.cancel,
+    cancel: texts.common.cancel,
   });
   if (isSure) {
     await workspace.forgetLog();

@@ -30,9 +30,9 @@ export default function Palette(props: PaletteProps): JSX.Element {
       () => commandsOf(props.session, () => props.help()),
     ),
   );
-  const [wanted, setWanted] = createSignal('');
+  const [search, setSearch] = createSignal('');
   const [chosen, setChosen] = createSignal(0);
-  const found = createMemo(() => matching(all(), wanted()));
+  const found = createMemo(() => matching(all(), search()));
   onMount(() => dialog.showModal());
 
   const run = (command: Command | undefined): void => {
@@ -72,13 +72,13 @@ export default function Palette(props: PaletteProps): JSX.Element {
           aria-controls="palette-list"
           aria-activedescendant={found().length > 0 ? `command-${chosen()}` : undefined}
           onInput={(event) => {
-            setWanted(event.currentTarget.value);
+            setSearch(event.currentTarget.value);
             setChosen(0);
           }}
           onKeyDown={onKeyDown}
         />
       </label>
-      <Options found={found()} chosen={chosen()} wanted={wanted()} choose={setChosen} run={run} />
+      <Options found={found()} chosen={chosen()} search={search()} choose={setChosen} run={run} />
       <Show when={found().length === 0}>
         <p class="hint">{texts.palette.noMatches}</p>
       </Show>
@@ -90,7 +90,7 @@ export default function Palette(props: PaletteProps): JSX.Element {
 interface OptionsProps {
   readonly found: readonly Command[];
   readonly chosen: number;
-  readonly wanted: string;
+  readonly search: string;
   readonly choose: (index: number) => void;
   readonly run: (command: Command) => void;
 }
@@ -115,7 +115,7 @@ function Options(props: OptionsProps): JSX.Element {
               onClick={() => props.run(command)}
             >
               <Icon name={command.icon} class="faint-icon" />
-              <Marked text={command.name} wanted={props.wanted} />
+              <Marked text={command.name} search={props.search} />
               <Show when={command.hint}>
                 <span class="hint">{command.hint}</span>
               </Show>
@@ -143,8 +143,8 @@ function Foot(): JSX.Element {
 /**
  * The first few commands in each group that contain every typed word; prefix matches come first.
  */
-function matching(all: readonly Command[], wanted: string): Command[] {
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+function matching(all: readonly Command[], search: string): Command[] {
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const hits = all
     .map((command) => ({ command, name: command.name.toLowerCase() }))
     .filter(({ name }) => words.every((word) => name.includes(word)));
@@ -165,9 +165,9 @@ function matching(all: readonly Command[], wanted: string): Command[] {
 }
 
 /** Underlines the first typed word. */
-function Marked(props: { text: string; wanted: string }): JSX.Element {
+function Marked(props: { text: string; search: string }): JSX.Element {
   const at = createMemo(() => {
-    const word = props.wanted.trim().toLowerCase().split(/\s+/)[0] ?? '';
+    const word = props.search.trim().toLowerCase().split(/\s+/)[0] ?? '';
     const start = word === '' ? -1 : props.text.toLowerCase().indexOf(word);
     return { start, end: start + word.length };
   });

@@ -18,8 +18,8 @@ import { Grid } from '../grid/Grid.js';
 import { gridStateOf, type GridState } from '../grid/state.js';
 import { duration, grouped, rowsText } from '../model/format.js';
 import { orderOf, type RowOrder } from '../model/order.js';
-import { asOf, isPart, type Result } from '../model/result.js';
-import { keptChoice } from '../page/choice.js';
+import { asOf, isPartial, type Result } from '../model/result.js';
+import { storedChoice } from '../page/choice.js';
 import { type Run, type Runner, outcome, runTitle } from '../state/run.js';
 import type { EarlierResult } from '../state/run.js';
 import type { Session } from '../state/session.js';
@@ -29,7 +29,7 @@ import { copy } from '../ui/clipboard.js';
 import { CopyMenu, ExportMenu, FilterField } from './GridTools.js';
 import { Icon } from '../ui/icons.js';
 import { LogView, serverMs, SummaryIcon } from './LogView.js';
-import { PartOfResult } from '../grid/PartOfResult.js';
+import { LoadedRows } from '../grid/LoadedRows.js';
 import { withNotebooks } from '../notebook/load.js';
 import { ZoneSwitch } from '../ui/ZoneSwitch.js';
 import { zone } from '../page/zone.js';
@@ -59,13 +59,13 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const views = viewsOf(workspace, () => asOf(result(), runner().revision()));
   const { state, order } = arrangementOf(runner, run, result);
   // The outcome of a run without rows hides the previous rows until the user returns to them.
-  const [kept, setKept] = createSignal(false);
-  createEffect(on(run, (now) => now?.state === 'running' && setKept(false)));
+  const [showsRows, setShowsRows] = createSignal(false);
+  createEffect(on(run, (now) => now?.state === 'running' && setShowsRows(false)));
   const isRowless = (): boolean => {
     const now = run();
     return now?.state === 'failed' || (now?.state === 'done' && !now.hasRows);
   };
-  const isOutcome = (): boolean => isRowless() && !kept();
+  const isOutcome = (): boolean => isRowless() && !showsRows();
 
   return (
     <section class="result" aria-label={texts.result.result} aria-busy={run()?.state === 'running'}>
@@ -97,7 +97,11 @@ export function ResultPane(props: { session: Session }): JSX.Element {
           </Suspense>
         </Match>
         <Match when={isOutcome()}>
-          <Outcome run={run()} keep={() => setKept(true)} hasRows={result() !== undefined} />
+          <Outcome
+            run={run()}
+            onShowRows={() => setShowsRows(true)}
+            hasRows={result() !== undefined}
+          />
         </Match>
         <Match when={result()}>
           {(shown) => (
@@ -162,7 +166,7 @@ interface Views {
  */
 function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
   const wide = useMedia(WIDE);
-  const [besides, choose] = keptChoice(BESIDE, ['yes', 'no']);
+  const [besides, choose] = storedChoice(BESIDE, ['yes', 'no']);
   const beside = (): boolean => besides() === 'yes';
   const setBeside = (isBeside: boolean): void => choose(isBeside ? 'yes' : 'no');
   const isTimed = createMemo(
@@ -299,7 +303,7 @@ function Summary(props: {
     props.run?.state === 'done' &&
     props.run.hasRows &&
     rows() < (props.run.tail?.count ?? 0) &&
-    typeof props.result?.beyond() === 'string';
+    typeof props.result?.lazyRows() === 'string';
   return (
     <Show when={props.run}>
       {(run) => (
@@ -372,7 +376,7 @@ function shownText(result: Result | undefined, count: number): string {
 
 function GridOrNothing(props: RowsProps): JSX.Element {
   const empty = createMemo(() => asOf(props.result, props.revision).rows.length === 0);
-  const hasMore = createMemo(() => isPart(asOf(props.result, props.revision)));
+  const hasMore = createMemo(() => isPartial(asOf(props.result, props.revision)));
   return (
     <div class="grid-pane">
       <Grid
@@ -399,7 +403,7 @@ function GridOrNothing(props: RowsProps): JSX.Element {
         {(earlier) => <OfBefore statements={props.session.statements} earlier={earlier()} />}
       </Show>
       <Show when={!props.running && hasMore()}>
-        <PartOfResult {...props} statements={props.session.statements} />
+        <LoadedRows {...props} statements={props.session.statements} />
       </Show>
     </div>
   );
@@ -453,7 +457,11 @@ function NoResult(props: { run: Run | undefined; workspace: Workspace }): JSX.El
 }
 
 /** Outcome of a run without rows: an error, or a statement that returns none. */
-function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => void }): JSX.Element {
+function Outcome(props: {
+  run: Run | undefined;
+  hasRows: boolean;
+  onShowRows: () => void;
+}): JSX.Element {
   const failure = createMemo(() => props.run?.failure);
   const excerpt = createMemo(() => errorExcerpt(props.run));
   return (
@@ -491,7 +499,7 @@ function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => vo
           )}
         </Show>
         <Show when={props.hasRows}>
-          <button class="button small" onClick={() => props.keep()}>
+          <button class="button small" onClick={() => props.onShowRows()}>
             {props.run?.hasRows ? texts.result.showReceived : texts.result.backToPrevious}
           </button>
         </Show>

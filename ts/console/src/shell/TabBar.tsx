@@ -21,9 +21,9 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
       return;
     }
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const place = workspace.tabs.findIndex(({ id }) => id === workspace.active());
+    const index = workspace.tabs.findIndex(({ id }) => id === workspace.active());
     if (step !== undefined && event.altKey) {
-      workspace.move(workspace.active(), place + step);
+      workspace.move(workspace.active(), index + step);
       focusActive();
     } else if (step !== undefined) {
       workspace.step(step);
@@ -43,11 +43,11 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
     <div class="tabs">
       <div class="tablist" role="tablist" aria-label={texts.tabs.queryTabs} onKeyDown={onKeyDown}>
         <For each={workspace.tabs}>
-          {(tab, place) => (
+          {(tab, index) => (
             <TabItem
               session={session}
               tab={tab}
-              place={place()}
+              index={index()}
               renamed={renamed() === tab.id}
               setRenamed={setRenamed}
             />
@@ -103,7 +103,7 @@ const TAB_TYPE = 'application/x-tidemark-tab';
 interface TabItemProps {
   readonly session: Session;
   readonly tab: Tab;
-  readonly place: number;
+  readonly index: number;
   readonly renamed: boolean;
   readonly setRenamed: (id: string | undefined) => void;
 }
@@ -124,7 +124,7 @@ function TabItem(props: TabItemProps): JSX.Element {
         const dragged = event.dataTransfer?.getData(TAB_TYPE);
         if (dragged) {
           event.preventDefault();
-          workspace.move(dragged, props.place);
+          workspace.move(dragged, props.index);
         }
       }}
     >

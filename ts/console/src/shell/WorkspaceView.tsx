@@ -30,14 +30,14 @@ const FollowView = lazy(() => import('../follow/FollowView.js'));
 const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
 
 /** Initial height of the editor as a fraction of the window height; the result is given more. */
-const EDITOR_SHARE = 0.38;
+const EDITOR_FRACTION = 0.38;
 const MIN_EDITOR = 96;
 const MIN_RESULT = 140;
 const STEP = 24;
 
 export function WorkspaceView(props: { session: Session; palette: () => void }): JSX.Element {
   let pane!: HTMLDivElement;
-  const [height, setHeight] = createSignal(Math.round(innerHeight * EDITOR_SHARE));
+  const [height, setHeight] = createSignal(Math.round(innerHeight * EDITOR_FRACTION));
 
   onMount(() => {
     const first = workspace.tabs.find(({ notebook }) => notebook);
@@ -47,9 +47,9 @@ export function WorkspaceView(props: { session: Session; palette: () => void }):
     void load<number>('editor-height').then((saved) => setHeight(saved ?? height()));
   });
 
-  const resize = (wanted: number): void => {
-    const most = Math.max(MIN_EDITOR, pane.clientHeight - MIN_RESULT);
-    setHeight(Math.round(Math.max(MIN_EDITOR, Math.min(most, wanted))));
+  const resize = (target: number): void => {
+    const maxHeight = Math.max(MIN_EDITOR, pane.clientHeight - MIN_RESULT);
+    setHeight(Math.round(Math.max(MIN_EDITOR, Math.min(maxHeight, target))));
     void save('editor-height', height());
   };
 
@@ -132,11 +132,7 @@ function Toolbar(props: { session: Session }): JSX.Element {
         <Icon name="plan" />
         {texts.query.explain}
       </button>
-      <button
-        class="button ghost beyond-phone"
-        title="Alt+Shift+F"
-        onClick={() => editor()?.format()}
-      >
+      <button class="button ghost wide-only" title="Alt+Shift+F" onClick={() => editor()?.format()}>
         <Icon name="format" />
         {texts.query.format}
       </button>
@@ -145,7 +141,7 @@ function Toolbar(props: { session: Session }): JSX.Element {
         <span class="hint">{fill(texts.query.draftSaved, { time: savedAt() })}</span>
       </Show>
       <button
-        class="button ghost beyond-phone"
+        class="button ghost wide-only"
         title={texts.query.copyLinkHint}
         onClick={() => copyLink(session.workspace, false)}
       >
@@ -159,14 +155,14 @@ function Toolbar(props: { session: Session }): JSX.Element {
 /** The editor's code is a separate file, loaded after the shell is visible. */
 function EditorHost(props: { session: Session }): JSX.Element {
   let host!: HTMLDivElement;
-  let made: SqlEditor | undefined;
+  let created: SqlEditor | undefined;
   const { session } = props;
   const [ready, setReady] = createSignal(false);
 
   const begin = async (): Promise<void> => {
     const { SqlEditor } = await import('../editor/editor.js');
-    made = new SqlEditor(host, editorEvents(session));
-    const view = made;
+    created = new SqlEditor(host, editorEvents(session));
+    const view = created;
     registerEditor(view);
     session.workspace.onRewritten = (tab, text) => view.rewrite(tab, text);
     session.workspace.onClosed = (tab) => session.tabs.forget(tab);
@@ -183,11 +179,11 @@ function EditorHost(props: { session: Session }): JSX.Element {
     addEventListener('hashchange', openShared);
   };
   onMount(() => void begin());
-  onCleanup(() => made?.destroy());
+  onCleanup(() => created?.destroy());
 
   createEffect(
     on(session.workspace.active, (active) => {
-      made?.show(active, session.workspace.activeDraft);
+      created?.show(active, session.workspace.activeDraft);
     }),
   );
 

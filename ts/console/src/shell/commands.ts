@@ -1,5 +1,5 @@
 /** Entries of the palette: commands, tables, and queries of the log. */
-import { KIND_ICONS, KIND_WORDS, type TableEntry } from '../model/schema.js';
+import { KIND_ICONS, KIND_LABELS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { approximate } from '../model/format.js';
 import type { Session } from '../state/session.js';
@@ -47,7 +47,7 @@ function tableCommand(session: Session, { name, kind, rows }: TableEntry): Comma
     name,
     hint:
       rows === undefined
-        ? KIND_WORDS[kind]
+        ? KIND_LABELS[kind]
         : fill(texts.common.rowCount, { rows: approximate(rows) }),
     run: () => session.statements.preview(`SELECT * FROM ${quoted(name)} LIMIT 1000`),
   };

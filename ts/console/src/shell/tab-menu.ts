@@ -23,7 +23,7 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
     },
     {
       label: texts.common.newNotebook,
-      apart: true,
+      divider: true,
       run: () => withNotebooks((all) => all.create(workspace)),
     },
     {
@@ -38,7 +38,7 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
       label: texts.common.notebookFromLog,
       run: () => withNotebooks((all) => all.fromLog(workspace)),
     },
-    { label: texts.common.exportAllTabs, apart: true, run: () => exportTabs(session) },
+    { label: texts.common.exportAllTabs, divider: true, run: () => exportTabs(session) },
     { label: texts.common.importTabs, run: () => importTabs(session) },
     ...closed.map((tab, index) => ({
       label: fill(texts.tabs.reopen, { title: tab.title }),

@@ -6,7 +6,7 @@ import { createSignal, onMount, Show, type JSX } from 'solid-js';
 import type { Settings } from '../api/client.js';
 import { useTokens } from '../api/credentials.js';
 import { Icon, Logo } from '../ui/icons.js';
-import { askProvider, type Prompt } from './leave.js';
+import { redirectToProvider, type Prompt } from './leave.js';
 import { basic, beginSession } from './login.js';
 import { hasLeft, lastUser, mayTryAgain } from './memory.js';
 import { hasProvider, readProvider } from './provider.js';
@@ -35,7 +35,7 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
     }
   };
   const leave = (prompt?: Prompt): Promise<void> =>
-    attempt(() => askProvider(readProvider(props.settings.config), prompt));
+    attempt(() => redirectToProvider(readProvider(props.settings.config), prompt));
 
   onMount(() => {
     const expected = signIn();

@@ -21,7 +21,7 @@ export interface RedirectAnswer {
 }
 
 /** Errors from a provider that was not allowed to prompt the user. */
-const NEEDS_PEOPLE = [
+const NEEDS_USER = [
   'login_required',
   'interaction_required',
   'consent_required',
@@ -42,13 +42,13 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
     throw new Error(texts.signIn.otherProvider);
   }
   if (answer.code === undefined) {
-    if (request.silent && NEEDS_PEOPLE.includes(answer.error ?? '')) {
+    if (request.silent && NEEDS_USER.includes(answer.error ?? '')) {
       // An empty notice prevents another automatic attempt.
       signedOut('');
       return;
     }
-    const said = answer.description ?? answer.error ?? texts.common.noReasonGiven;
-    throw new Error(fill(texts.signIn.providerRefused, { reason: said }));
+    const reason = answer.description ?? answer.error ?? texts.common.noReasonGiven;
+    throw new Error(fill(texts.signIn.providerRefused, { reason }));
   }
   const tokens = await Tokens.ofCode(provider, answer.code, request);
   const user = await beginSession(tokens.authorization);

@@ -8,7 +8,7 @@ import { texts } from '../texts.js';
 export type Prompt = 'none' | 'login';
 
 /** Redirects this page to the identity provider. */
-export async function askProvider(provider: Provider, prompt?: Prompt): Promise<void> {
+export async function redirectToProvider(provider: Provider, prompt?: Prompt): Promise<void> {
   if (!isSecureContext) {
     throw new Error(texts.signIn.needsHttps);
   }

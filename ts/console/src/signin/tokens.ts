@@ -44,7 +44,7 @@ export class Tokens {
     code: string,
     { redirectUri, verifier, nonce }: PendingRequest,
   ): Promise<Tokens> {
-    const { set, claims } = await askForTokens(
+    const { set, claims } = await requestTokens(
       provider,
       {
         grant_type: 'authorization_code',
@@ -69,7 +69,7 @@ export class Tokens {
       }
       return this.authorization;
     });
-    hold(this);
+    setCurrent(this);
   }
 
   get authorization(): string {
@@ -94,7 +94,7 @@ export class Tokens {
       await beginSession(this.authorization);
     } catch (cause) {
       if (cause instanceof GrantRefused) {
-        held = undefined;
+        currentTokens = undefined;
         signedOut(texts.signIn.providerSessionEnded);
       }
       // Tokens that are still valid are used until they expire.
@@ -103,7 +103,7 @@ export class Tokens {
 
   async #refresh(): Promise<void> {
     const before = this.#set;
-    const { set, claims } = await askForTokens(this.#provider, {
+    const { set, claims } = await requestTokens(this.#provider, {
       grant_type: 'refresh_token',
       refresh_token: before.refresh ?? '',
       client_id: this.#provider.clientId,
@@ -115,16 +115,16 @@ export class Tokens {
   }
 }
 
-let held: Tokens | undefined;
+let currentTokens: Tokens | undefined;
 
-function hold(tokens: Tokens): void {
-  held = tokens;
+function setCurrent(tokens: Tokens): void {
+  currentTokens = tokens;
 }
 
 /** Discards the tokens. Returns the ID token, which tells the provider which user signs out. */
 export function forgetTokens(): string | undefined {
-  const hint = held?.idToken;
-  held = undefined;
+  const hint = currentTokens?.idToken;
+  currentTokens = undefined;
   useTokens(undefined);
   return hint;
 }
@@ -148,7 +148,7 @@ interface Answer {
   readonly error_description?: string;
 }
 
-async function askForTokens(
+async function requestTokens(
   provider: Provider,
   parameters: Record<string, string>,
   nonce?: string,
@@ -183,12 +183,12 @@ async function post(address: string, parameters: Record<string, string>): Promis
     throw new Unreachable(SILENT, { cause });
   }
   if (!response.ok) {
-    const said =
+    const reason =
       answer.error_description ??
       answer.error ??
       fill(texts.signIn.status, { status: response.status });
     throw response.status < 500
-      ? new GrantRefused(fill(texts.signIn.providerRefused, { reason: said }))
+      ? new GrantRefused(fill(texts.signIn.providerRefused, { reason }))
       : new Unreachable(SILENT);
   }
   return answer;

@@ -12,7 +12,7 @@ const WIDTH = 80;
 const SHORT = 60;
 const STEP = '  ';
 
-interface Piece {
+interface FormatToken {
   readonly text: string;
   readonly upper: string;
   readonly isWord: boolean;
@@ -25,39 +25,39 @@ interface Piece {
   readonly breaks: number;
 }
 
-type Item = Piece | Group;
+type Item = FormatToken | Group;
 
 interface Group {
-  readonly open: Piece;
+  readonly open: FormatToken;
   readonly items: readonly Item[];
-  readonly close: Piece | undefined;
+  readonly close: FormatToken | undefined;
 }
 
 export function format(text: string): string {
   const statements: string[] = [];
-  let pieces: Piece[] = [];
+  let tokens: FormatToken[] = [];
   let isOver = false;
   const finish = (): void => {
-    if (pieces.length > 0) {
-      const gap = (pieces[0]?.breaks ?? 0) > 1 && statements.length > 0 ? '\n' : '';
-      statements.push(gap + formatStatement(pieces));
-      pieces = [];
+    if (tokens.length > 0) {
+      const gap = (tokens[0]?.breaks ?? 0) > 1 && statements.length > 0 ? '\n' : '';
+      statements.push(gap + formatStatement(tokens));
+      tokens = [];
       isOver = false;
     }
   };
-  for (const piece of piecesOf(text)) {
-    const trails = piece.kind === 'comment' && piece.breaks === 0;
+  for (const token of formatTokensOf(text)) {
+    const trails = token.kind === 'comment' && token.breaks === 0;
     if (isOver && !trails) {
       finish();
     }
-    isOver ||= piece.text === ';';
-    pieces.push(piece);
+    isOver ||= token.text === ';';
+    tokens.push(token);
   }
   finish();
   return statements.length === 0 ? text : `${statements.join('\n')}\n`;
 }
 
-function piecesOf(text: string): Piece[] {
+function formatTokensOf(text: string): FormatToken[] {
   let end = 0;
   let before: Token | undefined;
   return scan(text).map((token) => {
@@ -86,10 +86,10 @@ function endsValue({ kind, start, end }: Token, text: string): boolean {
 }
 
 /** Puts keywords in capitals, unless this changes how the statement is parsed. */
-function formatStatement(pieces: readonly Piece[]): string {
-  const written = layOut(grouped(pieces), '');
-  const capitals = pieces.map((piece) =>
-    piece.kind === 'keyword' ? { ...piece, text: piece.upper } : piece,
+function formatStatement(tokens: readonly FormatToken[]): string {
+  const written = layOut(grouped(tokens), '');
+  const capitals = tokens.map((token) =>
+    token.kind === 'keyword' ? { ...token, text: token.upper } : token,
   );
   const raised = layOut(grouped(capitals), '');
   return meaning(raised) === meaning(written) ? raised : written;
@@ -104,28 +104,28 @@ function meaning(statement: string): string | undefined {
 }
 
 /** Converts parentheses to groups; an unclosed group extends to the end. */
-function grouped(pieces: readonly Piece[]): Item[] {
+function grouped(tokens: readonly FormatToken[]): Item[] {
   const root: Item[] = [];
-  const open: { piece: Piece; items: Item[] }[] = [];
-  for (const piece of pieces) {
+  const open: { token: FormatToken; items: Item[] }[] = [];
+  for (const token of tokens) {
     const items = open.at(-1)?.items ?? root;
-    if (piece.text === '(') {
-      open.push({ piece, items: [] });
-    } else if (piece.text === ')' && open.length > 0) {
+    if (token.text === '(') {
+      open.push({ token, items: [] });
+    } else if (token.text === ')' && open.length > 0) {
       const group = open.pop();
       const outer = open.at(-1)?.items ?? root;
       if (group) {
-        outer.push({ open: group.piece, items: group.items, close: piece });
+        outer.push({ open: group.token, items: group.items, close: token });
       }
     } else {
-      items.push(piece);
+      items.push(token);
     }
   }
   while (open.length > 0) {
     const group = open.pop();
     if (group) {
       const outer = open.at(-1)?.items ?? root;
-      outer.push({ open: group.piece, items: group.items, close: undefined });
+      outer.push({ open: group.token, items: group.items, close: undefined });
     }
   }
   return root;
@@ -158,7 +158,7 @@ const CLAUSES: Readonly<Record<string, readonly string[] | true>> = {
   SET: true,
   PIVOT: true,
 };
-const JOIN_WORDS: ReadonlySet<string> = new Set(
+const JOIN_KEYWORDS: ReadonlySet<string> = new Set(
   'ASOF CROSS FULL HORIZON INNER JOIN LEFT LT NATURAL OUTER RIGHT SPLICE WINDOW'.split(' '),
 );
 /** Clauses that are broken at AND and OR, not at commas. */
@@ -171,7 +171,7 @@ function wordOf(item: Item | undefined): string {
 function startsClause(items: readonly Item[], index: number): boolean {
   const word = wordOf(items[index]);
   const [before, next] = [wordOf(items[index - 1]), wordOf(items[index + 1])];
-  if (JOIN_WORDS.has(word) && !JOIN_WORDS.has(before)) {
+  if (JOIN_KEYWORDS.has(word) && !JOIN_KEYWORDS.has(before)) {
     return joinsHere(items, index);
   }
   const item = items[index];
@@ -185,7 +185,7 @@ function startsClause(items: readonly Item[], index: number): boolean {
 
 function joinsHere(items: readonly Item[], index: number): boolean {
   let at = index;
-  while (JOIN_WORDS.has(wordOf(items[at]))) {
+  while (JOIN_KEYWORDS.has(wordOf(items[at]))) {
     if (wordOf(items[at]) === 'JOIN') {
       return true;
     }
@@ -219,11 +219,11 @@ function clauseText(clause: readonly Item[], indent: string): string {
   }
   const inner = indent + STEP;
   const head = headLength(clause);
-  const parts = partsOf(clause.slice(head), CONDITIONS.has(wordOf(clause[0])));
-  const lines = parts.map((part) => partText(part, inner));
-  if (parts.length === 1 || head === 0) {
-    const text = [...(head > 0 ? [clause.slice(0, head)] : []), ...parts];
-    return indent + text.map((part) => partText(part, indent).trimStart()).join(' ');
+  const members = membersOf(clause.slice(head), CONDITIONS.has(wordOf(clause[0])));
+  const lines = members.map((member) => memberText(member, inner));
+  if (members.length === 1 || head === 0) {
+    const text = [...(head > 0 ? [clause.slice(0, head)] : []), ...members];
+    return indent + text.map((member) => memberText(member, indent).trimStart()).join(' ');
   }
   return [indent + (inline(clause.slice(0, head)) ?? ''), ...lines].join('\n');
 }
@@ -243,36 +243,36 @@ function headLength(clause: readonly Item[]): number {
 }
 
 /** Members of a list with their commas, or of a condition with their leading AND or OR. */
-function partsOf(items: readonly Item[], isCondition: boolean): Item[][] {
-  const parts: Item[][] = [[]];
+function membersOf(items: readonly Item[], isCondition: boolean): Item[][] {
+  const members: Item[][] = [[]];
   let between = false;
   for (const item of items) {
     const word = wordOf(item);
     const isComment = !isGroup(item) && item.kind === 'comment';
-    const before = parts.at(-1)?.at(-1);
+    const before = members.at(-1)?.at(-1);
     const afterComma = before !== undefined && !isGroup(before) && before.text === ',';
     const starts = isCondition ? /^(?:AND|OR)$/.test(word) && !between : afterComma;
     const behindLine = before !== undefined && !isGroup(before) && isLineComment(before);
     if ((starts && !(isComment && item.breaks === 0)) || behindLine) {
-      parts.push([item]);
+      members.push([item]);
     } else {
-      parts.at(-1)?.push(item);
+      members.at(-1)?.push(item);
     }
     between = word === 'BETWEEN' || (between && word !== 'AND');
   }
-  return parts.filter((part) => part.length > 0);
+  return members.filter((member) => member.length > 0);
 }
 
-function partText(part: readonly Item[], indent: string): string {
-  const line = inline(part);
+function memberText(member: readonly Item[], indent: string): string {
+  const line = inline(member);
   if (line !== undefined && line.length + indent.length <= WIDTH) {
     return indent + line;
   }
   let text = indent;
-  part.forEach((item, index) => {
-    text += blankBetween(part[index - 1], item, text.endsWith('\n')) ? ' ' : '';
+  member.forEach((item, index) => {
+    text += blankBetween(member[index - 1], item, text.endsWith('\n')) ? ' ' : '';
     text += isGroup(item) ? groupText(item, indent) : item.text;
-    if (!isGroup(item) && isLineComment(item) && index < part.length - 1) {
+    if (!isGroup(item) && isLineComment(item) && index < member.length - 1) {
       text += `\n${indent}`;
     }
   });
@@ -288,8 +288,8 @@ function groupText(group: Group, indent: string): string {
   const isQuery = group.items.some((_item, index) => startsClause(group.items, index));
   const body = isQuery
     ? layOut(group.items, inner)
-    : partsOf(group.items, false)
-        .map((part) => partText(part, inner))
+    : membersOf(group.items, false)
+        .map((member) => memberText(member, inner))
         .join('\n');
   return `(\n${body}\n${indent}${group.close?.text ?? ''}`;
 }
@@ -319,7 +319,7 @@ function inline(items: readonly Item[]): string | undefined {
   return text;
 }
 
-function isLineComment({ kind, text }: Piece): boolean {
+function isLineComment({ kind, text }: FormatToken): boolean {
   return kind === 'comment' && text.startsWith('--');
 }
 

@@ -4,15 +4,15 @@
  */
 import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 
-interface Place {
+interface ParameterSpan {
   readonly name: string;
   readonly start: number;
   readonly end: number;
 }
 
-function placesOf(text: string): Place[] {
+function spansOf(text: string): ParameterSpan[] {
   const { kinds, values, starts, ends } = scan(text);
-  const places: Place[] = [];
+  const spans: ParameterSpan[] = [];
   const declared = new Set<string>();
   kinds.forEach((kind, index) => {
     const [start, end] = [starts[index] ?? 0, ends[index] ?? 0];
@@ -25,15 +25,15 @@ function placesOf(text: string): Place[] {
       kind === TokenKind.NamedParameter ||
       (kind === TokenKind.Parameter && /^\$\d+$/.test(name));
     if (isParameter) {
-      places.push({ name, start, end });
+      spans.push({ name, start, end });
     }
   });
-  return places.filter(({ name }) => !declared.has(name.toLowerCase()));
+  return spans.filter(({ name }) => !declared.has(name.toLowerCase()));
 }
 
 /** Parameters of a statement, in the order of their first occurrence. */
 export function parametersOf(text: string): string[] {
-  return [...new Set(placesOf(text).map(({ name }) => name))];
+  return [...new Set(spansOf(text).map(({ name }) => name))];
 }
 
 export interface Bound {
@@ -44,11 +44,11 @@ export interface Bound {
 
 /** Replaces the parameters of a statement with their values. */
 export function bind(text: string, values: Readonly<Record<string, string>>): Bound {
-  const places = placesOf(text);
+  const spans = spansOf(text);
   let bound = '';
   let from = 0;
   const ends: { readonly at: number; readonly start: number; readonly end: number }[] = [];
-  for (const { name, start, end } of places) {
+  for (const { name, start, end } of spans) {
     bound += text.slice(from, start) + literal(values[name] ?? '');
     from = end;
     ends.push({ at: bound.length, start, end });

@@ -92,17 +92,17 @@ const STEPS: readonly (readonly [string, number])[] = [
 ];
 
 /** The statement with a finer SAMPLE BY, and with the condition in its WHERE clause. */
-function finerQuery(statement: string, condition: string, wanted: number): string | undefined {
+function finerQuery(statement: string, condition: string, minStep: number): string | undefined {
   const tokens = scan(statement);
-  const places = placesOf(tokens);
-  const { sample, where } = places;
-  if (sample === undefined || places.isCompound) {
+  const positions = clausePositionsOf(tokens);
+  const { sample, where } = positions;
+  if (sample === undefined || positions.isCompound) {
     return undefined;
   }
   const written = statement.slice(tokens.starts[sample + 2], tokens.ends[sample + 2]);
   const [, count = '', unit = ''] = /^(\d+)(\w)$/.exec(written) ?? [];
   const now = Number(count) * (UNITS[unit] ?? NaN);
-  const step = STEPS.find(([, size]) => size >= wanted);
+  const step = STEPS.find(([, size]) => size >= minStep);
   if (step === undefined || !(step[1] < now)) {
     return undefined;
   }
@@ -116,28 +116,28 @@ function finerQuery(statement: string, condition: string, wanted: number): strin
   return `${head}SAMPLE BY ${step[0]}${statement.slice(end)}`;
 }
 
-interface Places {
+interface ClausePositions {
   sample?: number;
   where?: number;
   isCompound: boolean;
 }
 
 /** Token indexes of SAMPLE BY and WHERE in the outermost query. */
-function placesOf({ kinds, values }: Tokens): Places {
-  const places: Places = { isCompound: false };
+function clausePositionsOf({ kinds, values }: Tokens): ClausePositions {
+  const positions: ClausePositions = { isCompound: false };
   let depth = 0;
   kinds.forEach((kind, index) => {
     const value = values[index] ?? '';
     if (kind === TokenKind.Mark) {
       depth += Number(value === '(') - Number(value === ')');
     } else if (kind === TokenKind.Word && depth === 0) {
-      places.isCompound ||= ['UNION', 'EXCEPT', 'INTERSECT', 'LATEST'].includes(value);
+      positions.isCompound ||= ['UNION', 'EXCEPT', 'INTERSECT', 'LATEST'].includes(value);
       if (value === 'WHERE') {
-        places.where = index;
+        positions.where = index;
       } else if (value === 'SAMPLE' && values[index + 1] === 'BY') {
-        places.sample = index;
+        positions.sample = index;
       }
     }
   });
-  return places;
+  return positions;
 }

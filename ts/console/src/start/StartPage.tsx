@@ -22,20 +22,20 @@ import { openPage } from '../page/pages.js';
 import { signIn } from '../signin/state.js';
 import type { Session } from '../state/session.js';
 import { DEMO_QUERY, DEMO_TABLES, loadDemo, removeDemo } from './demo.js';
-import { doorsOf } from './doors.js';
-import { snippets, type Doors, type Snippet } from './snippets.js';
+import { connectionDataOf } from './connection-data.js';
+import { snippets, type ConnectionData, type Snippet } from './snippets.js';
 import { dropped } from '../page/imports.js';
 import { fill, fillNodes } from '../fill.js';
 import { texts } from '../texts.js';
 
-const LOOK_MS = 2000;
+const POLL_MS = 2000;
 const PREVIEW_ROWS = 1000;
 
 export default function StartPage(props: { session: Session }): JSX.Element {
   const { session } = props;
   const [busy, setBusy] = createSignal('');
   onMount(() => {
-    const timer = setInterval(() => !document.hidden && void session.schema.refresh(), LOOK_MS);
+    const timer = setInterval(() => !document.hidden && void session.schema.refresh(), POLL_MS);
     onCleanup(() => clearInterval(timer));
   });
   // When any client inserts the first rows, opens their table.
@@ -153,7 +153,7 @@ function Demo(props: {
 }
 
 function Connect(props: { session: Session }): JSX.Element {
-  const [doors, setDoors] = createSignal<Doors>();
+  const [connection, setConnection] = createSignal<ConnectionData>();
   const known = createMemo(() => props.session.server.settings(), undefined, {
     equals: (before, now) => JSON.stringify(before?.config) === JSON.stringify(now?.config),
   });
@@ -162,14 +162,14 @@ function Connect(props: { session: Session }): JSX.Element {
     let isCurrent = true;
     onCleanup(() => (isCurrent = false));
     if (settings) {
-      void doorsOf(settings, signIn()).then((found) => isCurrent && setDoors(found));
+      void connectionDataOf(settings, signIn()).then((found) => isCurrent && setConnection(found));
     }
   });
-  return <Show when={doors()}>{(shown) => <Snippets doors={shown()} />}</Show>;
+  return <Show when={connection()}>{(shown) => <Snippets connection={shown()} />}</Show>;
 }
 
-function Snippets(props: { doors: Doors }): JSX.Element {
-  const all = createMemo(() => snippets(props.doors));
+function Snippets(props: { connection: ConnectionData }): JSX.Element {
+  const all = createMemo(() => snippets(props.connection));
   const [chosen, setClient] = createSignal(0);
   const client = (): number => Math.min(chosen(), all().length - 1);
   const shown = (): Snippet | undefined => all()[client()];
@@ -221,7 +221,7 @@ function Snippets(props: { doors: Doors }): JSX.Element {
       >
         {shown()?.code}
       </pre>
-      <Addresses doors={props.doors} />
+      <Addresses connection={props.connection} />
       <p class="hint">
         <Icon name="clock" /> {texts.start.waiting}
       </p>
@@ -229,7 +229,7 @@ function Snippets(props: { doors: Doors }): JSX.Element {
   );
 }
 
-function Addresses(props: { doors: Doors }): JSX.Element {
+function Addresses(props: { connection: ConnectionData }): JSX.Element {
   return (
     <>
       <dl class="facts">
@@ -240,13 +240,15 @@ function Addresses(props: { doors: Doors }): JSX.Element {
         <div>
           <dt>{texts.common.postgresqlClients}</dt>
           <dd class="data">
-            <Show when={props.doors.place} fallback={texts.start.disabled}>
-              {(place) => `${place().host}:${place().port}${place().isEncrypted ? ', TLS' : ''}`}
+            <Show when={props.connection.endpoint} fallback={texts.start.disabled}>
+              {(endpoint) =>
+                `${endpoint().host}:${endpoint().port}${endpoint().isEncrypted ? ', TLS' : ''}`
+              }
             </Show>
           </dd>
         </div>
       </dl>
-      <Show when={props.doors.place && !props.doors.wire}>
+      <Show when={props.connection.endpoint && !props.connection.wire}>
         <p class="hint">{texts.start.noTokens}</p>
       </Show>
     </>

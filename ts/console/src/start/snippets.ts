@@ -7,7 +7,7 @@ import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 /** Connection data for clients. */
-export interface Doors {
+export interface ConnectionData {
   /** Origin and path of the HTTP interface, with a trailing slash. */
   readonly http: string;
   /** User name for HTTP logins; absent if HTTP requires none. */
@@ -15,12 +15,12 @@ export interface Doors {
   /** Kind of token that users of an identity provider send. */
   readonly token: string | undefined;
   /** Absent if the server speaks only HTTP. */
-  readonly place: WirePlace | undefined;
+  readonly endpoint: WireEndpoint | undefined;
   /** Absent if the visitor cannot connect by the wire protocol. */
   readonly wire: WireLogin | undefined;
 }
 
-interface WirePlace {
+interface WireEndpoint {
   /** As in a URL: IPv6 in brackets. */
   readonly host: string;
   readonly port: number;
@@ -33,33 +33,33 @@ export interface WireLogin {
   readonly password: string | undefined;
 }
 
-type Wire = WirePlace & WireLogin & Pick<Doors, 'token'>;
+type Wire = WireEndpoint & WireLogin & Pick<ConnectionData, 'token'>;
 
 export interface Snippet {
   readonly client: string;
   readonly code: string;
 }
 
-export function snippets(doors: Doors): Snippet[] {
-  const { place, wire, token } = doors;
-  const first = { client: 'curl', code: curl(doors) };
-  if (place === undefined || wire === undefined) {
+export function snippets(connection: ConnectionData): Snippet[] {
+  const { endpoint, wire, token } = connection;
+  const first = { client: 'curl', code: curl(connection) };
+  if (endpoint === undefined || wire === undefined) {
     return [first];
   }
-  const door = { ...place, ...wire, token };
+  const target = { ...endpoint, ...wire, token };
   return [
     first,
-    { client: 'psql', code: psql(door) },
-    { client: 'Python', code: python(door) },
-    { client: 'Node', code: node(door) },
-    { client: 'Go', code: go(door) },
-    { client: 'Java', code: java(door) },
+    { client: 'psql', code: psql(target) },
+    { client: 'Python', code: python(target) },
+    { client: 'Node', code: node(target) },
+    { client: 'Go', code: go(target) },
+    { client: 'Java', code: java(target) },
   ];
 }
 
 /** Tag of examples: code, not text to translate. */
-function code(parts: TemplateStringsArray, ...values: string[]): string {
-  return String.raw({ raw: parts }, ...values);
+function code(strings: TemplateStringsArray, ...values: string[]): string {
+  return String.raw({ raw: strings }, ...values);
 }
 
 /** Placeholder for a group as the owner, because external users cannot own tables. */
@@ -101,7 +101,7 @@ function shellWord(text: string): string {
   return text.replace(/[\\"$`]/g, '\\$&');
 }
 
-function curl({ http, httpUser: user, token }: Doors): string {
+function curl({ http, httpUser: user, token }: ConnectionData): string {
   const login =
     token !== undefined
       ? code` -H "Authorization: Bearer $PGPASSWORD"`
@@ -121,40 +121,40 @@ curl${login} -F data=@readings.csv '${http}imp?name=readings&timestamp=ts&partit
 curl${login} -G '${http}exec' --data-urlencode 'query=SELECT * FROM readings'`;
 }
 
-function psql(door: Wire): string {
-  return code`${note('#', door)}psql '${addressOf(door)}' <<'END'
-${create(door)};
+function psql(target: Wire): string {
+  return code`${note('#', target)}psql '${addressOf(target)}' <<'END'
+${create(target)};
 INSERT INTO readings VALUES (now(), 'oslo-1', 4.2);
 SELECT * FROM readings;
 END`;
 }
 
-function python(door: Wire): string {
+function python(target: Wire): string {
   return code`# pip install "psycopg[binary]"
-${note('#', door)}import psycopg
+${note('#', target)}import psycopg
 
-with psycopg.connect("${addressOf(door)}", autocommit=True) as db:
-    db.execute("""${create(door)}""")
+with psycopg.connect("${addressOf(target)}", autocommit=True) as db:
+    db.execute("""${create(target)}""")
     db.execute("INSERT INTO readings VALUES (now(), %s, %s)", ("oslo-1", 4.2))
     for row in db.execute("SELECT * FROM readings"):
         print(row)`;
 }
 
-function node(door: Wire): string {
+function node(target: Wire): string {
   return code`// npm install pg
-${note('//', door)}import pg from 'pg';
+${note('//', target)}import pg from 'pg';
 
-const db = new pg.Client('${addressOf(door)}');
+const db = new pg.Client('${addressOf(target)}');
 await db.connect();
-await db.query(\`${create(door)}\`);
+await db.query(\`${create(target)}\`);
 await db.query('INSERT INTO readings VALUES (now(), $1, $2)', ['oslo-1', 4.2]);
 console.log((await db.query('SELECT * FROM readings')).rows);
 await db.end();`;
 }
 
-function go(door: Wire): string {
+function go(target: Wire): string {
   return code`// go get github.com/jackc/pgx/v5
-${note('//', door)}package main
+${note('//', target)}package main
 
 import (
 	"context"
@@ -165,10 +165,10 @@ import (
 
 func main() {
 	ctx := context.Background()
-	db, err := pgx.Connect(ctx, "${addressOf(door)}")
+	db, err := pgx.Connect(ctx, "${addressOf(target)}")
 	check(err)
 	defer db.Close(ctx)
-	_, err = db.Exec(ctx, \`${create(door)}\`)
+	_, err = db.Exec(ctx, \`${create(target)}\`)
 	check(err)
 	_, err = db.Exec(ctx, "INSERT INTO readings VALUES (now(), $1, $2)", "oslo-1", 4.2)
 	check(err)
@@ -184,20 +184,20 @@ func check(err error) {
 }`;
 }
 
-function java(door: Wire): string {
-  const { host, port, isEncrypted, user, password } = door;
+function java(target: Wire): string {
+  const { host, port, isEncrypted, user, password } = target;
   const literal = (text: string): string => JSON.stringify(text);
   const secret = password === undefined ? code`System.getenv("PGPASSWORD")` : literal(password);
   const encryption = isEncrypted ? '?sslmode=require' : '';
   const url = `jdbc:postgresql://${host}:${port}/qdb${encryption}`;
   return code`// org.postgresql:postgresql
-${note('//', door)}import java.sql.*;
+${note('//', target)}import java.sql.*;
 
 public class Readings {
   public static void main(String[] arguments) throws SQLException {
     String url = ${literal(url)};
     try (Connection db = DriverManager.getConnection(url, ${literal(user)}, ${secret})) {
-      db.createStatement().execute("${create(door)}");
+      db.createStatement().execute("${create(target)}");
       PreparedStatement row = db.prepareStatement("INSERT INTO readings VALUES (now(), ?, ?)");
       row.setString(1, "oslo-1");
       row.setDouble(2, 4.2);

@@ -11,23 +11,23 @@ export interface LogEntry {
   readonly plan?: readonly string[];
 }
 
-type Kept = Dated & LogEntry;
+type StoredEntry = Dated & LogEntry;
 
 const PREFIX = 'log/';
 export const LOG_ENTRIES = 500;
 /** Maximum length of a stored statement; longer statements are only in this page's log. */
-const LONGEST = 64 * 1024;
+const MAX_STATEMENT_LENGTH = 64 * 1024;
 /** A statement with one of these words may contain a secret and is never stored. */
 const SECRET = /\b(?:password|token|secret)\b/i;
 
 /** Whether a statement may be stored. */
-export function mayBeKept(text: string): boolean {
-  return text.length <= LONGEST && !SECRET.test(text);
+export function mayBeStored(text: string): boolean {
+  return text.length <= MAX_STATEMENT_LENGTH && !SECRET.test(text);
 }
 
 /** Entries of earlier pages, newest first; expired entries are removed. */
-export async function keptLog(): Promise<readonly LogEntry[]> {
-  const found = [...(await loadAll<Kept>(PREFIX))].sort(
+export async function storedLog(): Promise<readonly LogEntry[]> {
+  const found = [...(await loadAll<StoredEntry>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,
   );
   void remove(found.slice(LOG_ENTRIES).map(([key]) => key));
@@ -40,22 +40,22 @@ export async function keptLog(): Promise<readonly LogEntry[]> {
   }));
 }
 
-export function keepEntry({ run, at, tab, plan }: LogEntry): void {
+export function storeEntry({ run, at, tab, plan }: LogEntry): void {
   const { text } = run.statement;
-  if (!mayBeKept(text)) {
+  if (!mayBeStored(text)) {
     return;
   }
   const key = `${PREFIX}${at.getTime()}-${run.id}`;
-  const kept: Kept = {
+  const stored: StoredEntry = {
     changed: at.getTime(),
     at,
     tab,
     run: { ...run, statement: { text, start: 0 } },
     ...(plan ? { plan: [...plan] } : {}),
   };
-  void saveDated(new Map([[key, kept]]));
+  void saveDated(new Map([[key, stored]]));
 }
 
 export async function forgetLog(): Promise<void> {
-  await remove([...(await loadAll<Kept>(PREFIX)).keys()]);
+  await remove([...(await loadAll<StoredEntry>(PREFIX)).keys()]);
 }

@@ -48,7 +48,7 @@ export class Jobs {
 
   /** Requests the jobs again, unless a request is pending. Never rejects. */
   refresh(): Promise<void> {
-    this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
+    this.#asking ??= this.#request().finally(() => (this.#asking = undefined));
     return this.#asking;
   }
 
@@ -67,8 +67,8 @@ export class Jobs {
     this.#all.set({ state: 'ready', value: jobsOf(answer) });
   }
 
-  async #ask(): Promise<void> {
-    const asked = await settle(async () => {
+  async #request(): Promise<void> {
+    const loaded = await settle(async () => {
       try {
         return jobsOf(await query(JOBS_QUESTION));
       } catch (cause) {
@@ -76,7 +76,7 @@ export class Jobs {
         throw cause;
       }
     });
-    this.#all.set(asked);
+    this.#all.set(loaded);
   }
 
   get #known(): readonly Job[] {

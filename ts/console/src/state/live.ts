@@ -23,7 +23,7 @@ type LiveName = (typeof QUERIES)[number]['name'];
 /** The server sends a keep-alive every 5 s, so it counts as lost after this period of silence. */
 const SILENT_MS = 12_000;
 /** Polling interval for a server without a stream. */
-const ASK_MS = 5000;
+const POLL_MS = 5000;
 /** Maximum delay before another attempt to reach a lost server. */
 export const RETRY_MS = 5000;
 const FIRST_RETRY_MS = 1000;
@@ -31,7 +31,7 @@ const FIRST_RETRY_MS = 1000;
 interface Follower {
   /** Called before the first event of a stream. */
   readonly greet: (signal: AbortSignal) => Promise<void>;
-  readonly ask: () => Promise<void>;
+  readonly poll: () => Promise<void>;
   /** Receives a result, or `undefined` if it has not changed, and the server's time. */
   readonly take: (name: LiveName, answer: Answer | undefined, now: string) => void;
   readonly lost: () => void;
@@ -57,7 +57,7 @@ async function follow(follower: Follower, over: AbortSignal): Promise<void> {
       continue;
     }
     waitMs = outcome === 'ended' ? FIRST_RETRY_MS : Math.min(RETRY_MS, waitMs * 2);
-    await pause(outcome === 'refused' ? ASK_MS : waitMs, over);
+    await pause(outcome === 'refused' ? POLL_MS : waitMs, over);
   }
 }
 
@@ -137,7 +137,7 @@ interface LiveAnswer {
 
 async function instead(follower: Follower): Promise<Outcome> {
   try {
-    await follower.ask();
+    await follower.poll();
     return 'refused';
   } catch {
     return lose(follower);
@@ -152,15 +152,15 @@ function lose(follower: Follower): Outcome {
 /** Resolves when the page becomes visible. */
 async function shown(over: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
-    const look = (): void => {
+    const check = (): void => {
       if (!document.hidden || over.aborted) {
-        document.removeEventListener('visibilitychange', look);
-        over.removeEventListener('abort', look);
+        document.removeEventListener('visibilitychange', check);
+        over.removeEventListener('abort', check);
         resolve();
       }
     };
-    document.addEventListener('visibilitychange', look);
-    over.addEventListener('abort', look);
+    document.addEventListener('visibilitychange', check);
+    over.addEventListener('abort', check);
   });
 }
 

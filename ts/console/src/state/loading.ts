@@ -10,13 +10,13 @@ export type Loading<T> =
  * Converts the outcome of a request to a `Loading` value. Errors of class `beyond` are rethrown.
  */
 export async function settle<T>(
-  ask: () => Promise<T>,
-  beyond?: new (message: string) => Error,
+  request: () => Promise<T>,
+  rethrown?: new (message: string) => Error,
 ): Promise<Loading<T>> {
   try {
-    return { state: 'ready', value: await ask() };
+    return { state: 'ready', value: await request() };
   } catch (cause) {
-    if (beyond && cause instanceof beyond) {
+    if (rethrown && cause instanceof rethrown) {
       throw cause;
     }
     return { state: 'failed', message: messageOf(cause) };

@@ -27,11 +27,11 @@ export function ownGrants(answer: Answer): OwnGrant[] {
 }
 
 export function mayDo(grants: readonly OwnGrant[], permission: string, table: string): boolean {
-  const isMeant = (grant: OwnGrant): boolean =>
+  const applies = (grant: OwnGrant): boolean =>
     !grant.isOfColumn &&
     (grant.table === undefined || grant.table.toLowerCase() === table.toLowerCase());
   return grants.some(
     (grant) =>
-      isMeant(grant) && (grant.permission === permission || EVERYTHING.has(grant.permission)),
+      applies(grant) && (grant.permission === permission || EVERYTHING.has(grant.permission)),
   );
 }

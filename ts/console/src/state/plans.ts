@@ -26,17 +26,17 @@ export class Plans {
 
   /** Requests the plan of a statement; to measure it, the server runs it. */
   async explain(tab: string, statement: string, isMeasured: boolean): Promise<void> {
-    const asked: ShownPlan = { statement, isMeasured, plan: { state: 'loading' } };
-    this.#put(tab, asked);
+    const pending: ShownPlan = { statement, isMeasured, plan: { state: 'loading' } };
+    this.#put(tab, pending);
     const plan = await settle(async () => {
       const { rows } = await query(`EXPLAIN ${isMeasured ? 'ANALYZE ' : ''}${statement}`);
       const lines = rows.map((row) => String(row[0]));
-      this.#workspace.keepPlan(statement, lines);
+      this.#workspace.storePlan(statement, lines);
       return parsePlan(lines);
     });
     // A later request gets its own response, so this response is ignored.
-    if (this.of(tab) === asked) {
-      this.#put(tab, { ...asked, plan });
+    if (this.of(tab) === pending) {
+      this.#put(tab, { ...pending, plan });
     }
   }
 

@@ -1,12 +1,12 @@
 /** Problems that the editor found in each tab, with suggestions. */
 import { nearest } from '../sql/names.js';
-import { expectedWord } from '../sql/meant.js';
+import { expectedWord } from '../sql/error-span.js';
 import type { Schema } from './schema.js';
 import { signal } from '../model/signal.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-export interface Place {
+export interface ProblemReport {
   readonly line: number;
   readonly column: number;
   /** The underlined text. */
@@ -16,7 +16,7 @@ export interface Place {
   readonly tables: readonly string[];
 }
 
-export interface Problem extends Place {
+export interface Problem extends ProblemReport {
   /** Number of problems in the tab. */
   readonly count: number;
   readonly advice: string | undefined;
@@ -36,15 +36,15 @@ export class Problems {
   }
 
   /** Sets the problem of a tab, with a suggestion. */
-  set(tab: string, place: Place | undefined, count: number): void {
-    if (!place) {
+  set(tab: string, report: ProblemReport | undefined, count: number): void {
+    if (!report) {
       this.clear(tab);
       return;
     }
-    const replacement = this.#suggestion(place);
+    const replacement = this.#suggestion(report);
     const advice =
       replacement === undefined ? undefined : fill(texts.editor.didYouMean, { replacement });
-    const problem = { ...place, count, advice, replacement };
+    const problem = { ...report, count, advice, replacement };
     if (JSON.stringify(problem) !== JSON.stringify(this.of(tab))) {
       this.#all.set(new Map(this.#all()).set(tab, problem));
       void this.#readNames(tab, problem);
@@ -52,9 +52,9 @@ export class Problems {
   }
 
   clear(tab: string): void {
-    const kept = new Map(this.#all());
-    if (kept.delete(tab)) {
-      this.#all.set(kept);
+    const remaining = new Map(this.#all());
+    if (remaining.delete(tab)) {
+      this.#all.set(remaining);
     }
   }
 
@@ -74,7 +74,7 @@ export class Problems {
     }
   }
 
-  #suggestion({ message, text }: Place): string | undefined {
+  #suggestion({ message, text }: ProblemReport): string | undefined {
     if (!/invalid column|does not exist|unknown (?:column|table)/i.test(message)) {
       return expectedWord(text, message);
     }

@@ -17,25 +17,25 @@ export class Results {
   /** Shows the user's results from before the reload, and stores new results from now on. */
   async restore(user: string): Promise<void> {
     this.#user = user;
-    const { keptResults } = await import('./kept-results.js');
-    for (const [tab, earlier] of await keptResults(user)) {
+    const { storedResults } = await import('./stored-results.js');
+    for (const [tab, earlier] of await storedResults(user)) {
       if (this.#user === user && this.#workspace.tabs.some(({ id }) => id === tab)) {
         this.#workspace.runner(tab).restore(earlier);
       }
     }
   }
 
-  async keep(tab: string, { hasRows }: Run): Promise<void> {
+  async store(tab: string, { hasRows }: Run): Promise<void> {
     const result = this.#workspace.runner(tab).result();
     const user = this.#user;
     if (hasRows && result && user !== undefined) {
-      const { keepResult } = await import('./kept-results.js');
-      await keepResult(tab, result, user);
+      const { storeResult } = await import('./stored-results.js');
+      await storeResult(tab, result, user);
     }
   }
 
   async forget(tab: string): Promise<void> {
-    const { forgetResult } = await import('./kept-results.js');
+    const { forgetResult } = await import('./stored-results.js');
     await forgetResult(tab);
   }
 }

@@ -2,8 +2,8 @@
 import { batch, type Accessor } from 'solid-js';
 import type { AnswerTail } from '../api/answer.js';
 import { aborted, execute, SqlError, Unreachable } from '../api/client.js';
-import { isPart, MAX_ROWS, Result } from '../model/result.js';
-import type { Versions } from './beyond.js';
+import { isPartial, MAX_ROWS, Result } from '../model/result.js';
+import type { Versions } from './lazy-rows.js';
 import type { Bound } from '../sql/parameters.js';
 import { duration, rowsText } from '../model/format.js';
 import { messageOf } from '../model/message.js';
@@ -26,7 +26,7 @@ export interface StatementText {
   /** Number of rows to skip at the beginning of the result. */
   readonly skip?: number;
   /** Maximum number of rows; by default, as many as the page keeps. */
-  readonly most?: number;
+  readonly maxRows?: number;
   /** The statement that is sent instead, with the values of its parameters inserted. */
   readonly bound?: Bound;
 }
@@ -142,7 +142,7 @@ export class Runner {
     const versions = this.#versions?.();
     const sent = statement.bound?.text ?? statement.text;
     const tail = await execute(sent, {
-      maxRows: statement.most ?? MAX_ROWS,
+      maxRows: statement.maxRows ?? MAX_ROWS,
       skip: statement.skip ?? 0,
       signal,
       onHead: (head) => {
@@ -178,16 +178,16 @@ export class Runner {
     if (current()) {
       this.#revision.bump();
     }
-    if (result && versions && isPart(result)) {
-      void this.#readBeyond(result, versions);
+    if (result && versions && isPartial(result)) {
+      void this.#loadLazily(result, versions);
     }
     return tail;
   }
 
   /** Finds out whether the remaining rows of a result can be loaded on demand. */
-  async #readBeyond(result: Result, versions: Versions): Promise<void> {
-    const { beyond } = await import('./beyond.js');
-    await beyond(result, versions, (next) => {
+  async #loadLazily(result: Result, versions: Versions): Promise<void> {
+    const { loadLazily } = await import('./lazy-rows.js');
+    await loadLazily(result, versions, (next) => {
       if (this.result() !== result || this.running) {
         return false;
       }
@@ -203,9 +203,9 @@ export class Runner {
 function failureOf(cause: unknown, statement: StatementText): Failure {
   if (cause instanceof SqlError) {
     const { position } = cause;
-    const placed = position !== undefined && Number.isFinite(position);
-    const written = placed ? (statement.bound?.original(position) ?? position) : 0;
-    const offset = placed ? statement.start + written : undefined;
+    const hasPosition = position !== undefined && Number.isFinite(position);
+    const written = hasPosition ? (statement.bound?.original(position) ?? position) : 0;
+    const offset = hasPosition ? statement.start + written : undefined;
     return { message: cause.message, offset, reachable: true };
   }
   const message = messageOf(cause);

@@ -46,23 +46,23 @@ export class Schema {
   readonly #columns = signal<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>>(new Map());
   readonly columns: Accessor<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>> = this.#columns;
   /** Resolves once requests for tables and functions have succeeded or failed. */
-  readonly asked: Promise<void>;
-  #wasAsked!: () => void;
+  readonly requested: Promise<void>;
+  #resolveRequested!: () => void;
   /** Functions of the server; the list does not change while it runs. */
   #functions: readonly FunctionEntry[] = [];
 
   constructor() {
-    this.asked = new Promise((resolve) => (this.#wasAsked = resolve));
+    this.requested = new Promise((resolve) => (this.#resolveRequested = resolve));
   }
 
   /** Reloads the tables, and the columns of expanded tables. */
   async refresh(): Promise<void> {
     this.#tables.set(await settle(listAll));
     if (this.#functions.length === 0) {
-      const asked = await settle(async () => functionEntries(await listFunctions()));
-      this.#functions = readyOf(asked) ?? [];
+      const loaded = await settle(async () => functionEntries(await listFunctions()));
+      this.#functions = readyOf(loaded) ?? [];
     }
-    this.#wasAsked();
+    this.#resolveRequested();
     await Promise.all([...this.columns().keys()].map((name) => this.#loadColumns(name)));
   }
 
@@ -78,14 +78,14 @@ export class Schema {
    * Reloads everything that the collapsed tree shows. Rejects if the server does not respond; the
    * old content stays visible.
    */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     this.#tables.set(await settle(listAll, Unreachable));
   }
 
   /** Applies a response to `LIVE_TREE_QUESTION`, as of `now`. */
   take({ head, rows }: Answer, now: string): void {
-    const asked = head.columns.findIndex(({ name }) => name === 'asked_at');
-    const dated = rows.map((row) => row.with(asked, now));
+    const timeColumn = head.columns.findIndex(({ name }) => name === 'asked_at');
+    const dated = rows.map((row) => row.with(timeColumn, now));
     this.#tables.set({ state: 'ready', value: tableEntries({ head, rows: dated }) });
   }
 
@@ -139,9 +139,9 @@ export class Schema {
   }
 
   async #loadColumns(table: string): Promise<void> {
-    const ask = async (): Promise<ColumnEntry[]> =>
+    const request = async (): Promise<ColumnEntry[]> =>
       columnEntries(await query(`SHOW COLUMNS FROM ${quoted(table)}`));
-    this.#put(table, await settle(ask));
+    this.#put(table, await settle(request));
   }
 
   #put(table: string, entry: Loading<readonly ColumnEntry[]>): void {

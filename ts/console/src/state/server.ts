@@ -46,7 +46,7 @@ export class Server {
   }
 
   /** Checks whether the user may list users; called after each sign-in. */
-  async askForUsers(): Promise<void> {
+  async requestUsers(): Promise<void> {
     try {
       await query('SHOW USERS', { maxRows: 1 });
       this.#listsUsers.set(true);

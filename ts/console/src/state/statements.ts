@@ -101,7 +101,7 @@ export class Statements {
           title: texts.query.runLinkQuestion,
           text: texts.query.runLinkConsequences,
           statement: changing.map((statement) => statement.text).join(';\n'),
-          keep: texts.query.openWithoutRunning,
+          cancel: texts.query.openWithoutRunning,
           destroy: texts.common.run,
         })));
     if (runs) {
@@ -173,7 +173,7 @@ export class Statements {
     }
     if (finished.state === 'done') {
       void schema.refreshAfter(statement.text);
-      void results.keep(tab, finished);
+      void results.store(tab, finished);
     }
     return finished;
   }
@@ -189,7 +189,7 @@ function mayCancel(): Promise<boolean> {
   return confirmed({
     title: texts.query.replaceQuestion,
     text: texts.query.replaceConsequences,
-    keep: texts.query.keepRunning,
+    cancel: texts.query.keepRunning,
     destroy: texts.query.cancelAndRun,
   });
 }

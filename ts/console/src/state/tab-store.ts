@@ -15,7 +15,7 @@ export interface TabRecord extends Dated {
   readonly closedAt?: number;
 }
 
-interface Kept {
+interface StoredTabs {
   readonly records: readonly TabRecord[];
   /** Id of the active tab. */
   readonly active: string | undefined;
@@ -33,7 +33,7 @@ const TOGETHER = 'tabs';
 const ACTIVE = 'active-tab';
 const CHANNEL = 'tidemark-tabs';
 const SAVE_AFTER_MS = 300;
-export const KEPT_CLOSED = 50;
+export const MAX_CLOSED_TABS = 50;
 
 export class TabStore {
   /** Called when another window has changed a tab. */
@@ -42,7 +42,7 @@ export class TabStore {
   readonly #channel = new BroadcastChannel(CHANNEL + workspaceId());
   /** Time of the last change to each tab, in any window. */
   readonly #changed = new Map<string, number>();
-  readonly #places = new Map<string, number>();
+  readonly #positions = new Map<string, number>();
   /** Records that are not saved yet. */
   readonly #waiting = new Map<string, TabRecord>();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -50,15 +50,15 @@ export class TabStore {
   constructor(saved: (at: Date) => void) {
     this.#saved = saved;
     this.#channel.onmessage = ({ data }: MessageEvent<TabRecord>) => this.#take(data);
-    addEventListener('pagehide', () => this.#keepLast());
+    addEventListener('pagehide', () => this.#savePending());
     document.addEventListener('visibilitychange', () => document.hidden && void this.flush());
   }
 
-  async open(): Promise<Kept> {
+  async open(): Promise<StoredTabs> {
     const found = await loadAll<TabRecord>(PREFIX);
     const together = workspaceId() === '' ? await load<Together>(TOGETHER) : undefined;
     if (together) {
-      for (const record of apart(together)) {
+      for (const record of separated(together)) {
         found.set(PREFIX + record.tab.id, found.get(PREFIX + record.tab.id) ?? record);
       }
       if (await saveDated(found)) {
@@ -68,12 +68,12 @@ export class TabStore {
     const records = [...found.values()];
     for (const { tab, changed, place } of records) {
       this.#changed.set(tab.id, changed);
-      this.#places.set(tab.id, place);
+      this.#positions.set(tab.id, place);
     }
     const forgotten = records
       .filter(({ closedAt }) => closedAt !== undefined)
       .sort(byClosing)
-      .slice(KEPT_CLOSED);
+      .slice(MAX_CLOSED_TABS);
     void remove(forgotten.map(({ tab }) => PREFIX + tab.id));
     const active = sessionStorage.getItem(ACTIVE) ?? localStorage.getItem(ACTIVE);
     return {
@@ -92,14 +92,14 @@ export class TabStore {
   /** Saves a tab together with the next change of any tab. */
   note(tab: Tab, { place, ...closing }: { place?: number; closedAt?: number } = {}): void {
     const changed = Math.max(Date.now(), (this.#changed.get(tab.id) ?? 0) + 1);
-    const position = place ?? this.#places.get(tab.id) ?? Date.now();
+    const position = place ?? this.#positions.get(tab.id) ?? Date.now();
     this.#changed.set(tab.id, changed);
-    this.#places.set(tab.id, position);
+    this.#positions.set(tab.id, position);
     this.#waiting.set(tab.id, { tab, place: position, changed, ...closing });
   }
 
-  placeOf(id: string): number {
-    return this.#places.get(id) ?? Infinity;
+  positionOf(id: string): number {
+    return this.#positions.get(id) ?? Infinity;
   }
 
   /** Stores the active tab, both for this window and as the initial tab of new windows. */
@@ -137,12 +137,12 @@ export class TabStore {
       return;
     }
     this.#changed.set(tab.id, changed);
-    this.#places.set(tab.id, place);
+    this.#positions.set(tab.id, place);
     this.#waiting.delete(tab.id);
     this.onChange?.(record);
   }
 
-  #keepLast(): void {
+  #savePending(): void {
     const records = [...this.#waiting.values()];
     records.forEach((record) => this.#channel.postMessage(record));
     saveAtOnce(named(records));
@@ -158,8 +158,8 @@ export function byClosing(left: TabRecord, right: TabRecord): number {
   return (right.closedAt ?? 0) - (left.closedAt ?? 0);
 }
 
-function apart({ tabs, closed = [] }: Together): TabRecord[] {
-  const open = tabs.map((tab, place) => ({ tab, place, changed: 0 }));
+function separated({ tabs, closed = [] }: Together): TabRecord[] {
+  const open = tabs.map((tab, index) => ({ tab, place: index, changed: 0 }));
   const shut = closed.map((tab, index) => ({
     tab,
     place: tabs.length,

@@ -18,11 +18,11 @@ export interface NotebookSpec {
    */
   readonly approved: boolean;
   /** Its saved version on the server, if any. */
-  readonly kept?: KeptNotebook;
+  readonly kept?: SavedNotebook;
 }
 
 /** A notebook on the server, as it was when last read or saved. */
-export interface KeptNotebook {
+export interface SavedNotebook {
   readonly id: string;
   readonly version: number;
   readonly title: string;

@@ -37,7 +37,7 @@ export class Vitals {
     this.#now.set({
       rate: this.#rates.of(ALL_TABLES),
       history: this.#rates.history(ALL_TABLES),
-      memory: await this.#ask(MEMORY_QUESTION),
+      memory: await this.#request(MEMORY_QUESTION),
     });
   }
 
@@ -54,7 +54,7 @@ export class Vitals {
     this.#now.set({ ...this.now(), memory: Number.isNaN(value) ? undefined : value });
   }
 
-  async #ask(question: string): Promise<number | undefined> {
+  async #request(question: string): Promise<number | undefined> {
     if (this.#refused.has(question)) {
       return undefined;
     }

@@ -19,11 +19,11 @@ interface Watched {
 /** Runs until the returned function is called. */
 export function watchServer({ server, schema, activity, vitals, jobs }: Watched): () => void {
   /** Polls everything that the stream would push. */
-  const ask = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     if ((await server.greet()) !== 'connected') {
       await schema.refresh();
     } else if (schema.tables().state === 'ready') {
-      await schema.look();
+      await schema.poll();
     }
     // A user who may not read the table list does not poll running queries either.
     if (schema.tables().state === 'ready') {
@@ -33,7 +33,7 @@ export function watchServer({ server, schema, activity, vitals, jobs }: Watched)
     }
   };
   return followServer({
-    ask,
+    poll,
     greet: async (signal) => {
       await server.greet(signal);
       await schema.refresh();

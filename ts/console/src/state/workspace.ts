@@ -4,11 +4,11 @@
  */
 import { createSignal, type Accessor } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
-import { forgetLog, keepEntry, keptLog, LOG_ENTRIES, type LogEntry } from './history.js';
-import type { Versions } from './beyond.js';
+import { forgetLog, storeEntry, storedLog, LOG_ENTRIES, type LogEntry } from './history.js';
+import type { Versions } from './lazy-rows.js';
 import { Runner, type Run, type StatementText } from './run.js';
-import type { ChartSpec, FollowSpec, KeptNotebook, NotebookSpec, ResultView, Tab } from './tab.js';
-import { byClosing, KEPT_CLOSED, TabStore, type TabRecord } from './tab-store.js';
+import type { ChartSpec, FollowSpec, SavedNotebook, NotebookSpec, ResultView, Tab } from './tab.js';
+import { byClosing, MAX_CLOSED_TABS, TabStore, type TabRecord } from './tab-store.js';
 import { signal } from '../model/signal.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -39,7 +39,7 @@ export class Workspace {
 
   private constructor(
     store: TabStore,
-    { records, active: wanted }: Awaited<ReturnType<TabStore['open']>>,
+    { records, active: activeId }: Awaited<ReturnType<TabStore['open']>>,
     savedAt: Accessor<Date | undefined>,
   ) {
     const open = records.filter(({ closedAt }) => closedAt === undefined);
@@ -49,20 +49,20 @@ export class Workspace {
     this.#lastNumber = tabs.length;
     if (tabs.length === 0) {
       // Windows that start empty at the same time get the same first tab.
-      const made = this.#newTab(FIRST_DRAFT);
-      const first = records.length === 0 ? { ...made, id: FIRST_TAB } : made;
+      const firstTab = this.#newTab(FIRST_DRAFT);
+      const first = records.length === 0 ? { ...firstTab, id: FIRST_TAB } : firstTab;
       tabs.push(first);
       store.note(copyOf(first), { place: 0 });
     }
     const [state, setState] = createStore({ tabs });
-    const known = tabs.some((tab) => tab.id === wanted);
-    this.#active.set((known ? wanted : tabs[0]?.id) ?? '');
+    const known = tabs.some((tab) => tab.id === activeId);
+    this.#active.set((known ? activeId : tabs[0]?.id) ?? '');
     this.#closed.set(shut.map(({ tab }) => tab));
     this.#state = state;
     this.savedAt = savedAt;
     this.#setState = setState;
     store.onChange = (record) => this.#take(record);
-    void keptLog().then((kept) => this.#log.set([...this.log(), ...kept]));
+    void storedLog().then((stored) => this.#log.set([...this.log(), ...stored]));
   }
 
   static async open(): Promise<Workspace> {
@@ -151,8 +151,8 @@ export class Workspace {
 
   /** Adds a notebook tab. */
   addNotebook(title: string, draft: string, spec: NotebookSpec): Tab {
-    const kept = title.trim().slice(0, MAX_TITLE_LENGTH) || texts.common.notebook;
-    const tab = { ...this.#newTab(draft), title: kept, notebook: spec };
+    const shortTitle = title.trim().slice(0, MAX_TITLE_LENGTH) || texts.common.notebook;
+    const tab = { ...this.#newTab(draft), title: shortTitle, notebook: spec };
     this.#append(tab);
     return tab;
   }
@@ -165,20 +165,20 @@ export class Workspace {
   }
 
   /** Records the saved version of a notebook; `undefined` if it exists only in this browser. */
-  keepNotebook(id: string, kept: KeptNotebook | undefined): void {
-    this.#changeNotebook(id, { kept });
+  setSaved(id: string, savedNotebook: SavedNotebook | undefined): void {
+    this.#changeNotebook(id, { kept: savedNotebook });
   }
 
   /** Replaces a notebook with another user's version, which then runs nothing by itself. */
-  replaceNotebook(id: string, kept: KeptNotebook, draft = kept.text): void {
+  replaceNotebook(id: string, savedNotebook: SavedNotebook, draft = savedNotebook.text): void {
     this.#change(id, (tab) => {
       tab.draft = draft;
-      tab.title = kept.title;
-      tab.notebook = { approved: false, kept };
+      tab.title = savedNotebook.title;
+      tab.notebook = { approved: false, kept: savedNotebook };
     });
   }
 
-  #changeNotebook(id: string, change: { approved?: true; kept?: KeptNotebook | undefined }): void {
+  #changeNotebook(id: string, change: { approved?: true; kept?: SavedNotebook | undefined }): void {
     this.#change(id, (tab) => {
       const { kept, ...rest } = { approved: false, ...tab.notebook, ...change };
       tab.notebook = kept ? { ...rest, kept } : rest;
@@ -210,10 +210,10 @@ export class Workspace {
     if (!closed) {
       return undefined;
     }
-    const kept = copyOf(closed);
-    this.#store.put(kept, { closedAt: Date.now() });
-    this.#takeAway(kept);
-    return kept;
+    const copy = copyOf(closed);
+    this.#store.put(copy, { closedAt: Date.now() });
+    this.#takeAway(copy);
+    return copy;
   }
 
   #takeAway(tab: Tab): void {
@@ -222,7 +222,7 @@ export class Workspace {
     this.#runners.delete(tab.id);
     if (tab.draft.trim() !== '') {
       const others = this.closed().filter(({ id }) => id !== tab.id);
-      this.#closed.set([tab, ...others].slice(0, KEPT_CLOSED));
+      this.#closed.set([tab, ...others].slice(0, MAX_CLOSED_TABS));
     }
     if (this.tabs.length === 1) {
       this.add();
@@ -257,7 +257,7 @@ export class Workspace {
     this.#closed.set(this.closed().filter(({ id }) => id !== tab.id));
     const tabs = [...this.tabs.filter(({ id }) => id !== tab.id), tab]
       .map((one) => copyOf(one))
-      .sort((left, right) => this.#store.placeOf(left.id) - this.#store.placeOf(right.id));
+      .sort((left, right) => this.#store.positionOf(left.id) - this.#store.positionOf(right.id));
     this.#setState('tabs', reconcile(tabs, { key: 'id' }));
     // The editor does not show notebooks, which have their own editors.
     if (known && !tab.notebook) {
@@ -266,9 +266,9 @@ export class Workspace {
   }
 
   rename(id: string, title: string): void {
-    const kept = title.trim().slice(0, MAX_TITLE_LENGTH);
-    if (kept !== '') {
-      this.#change(id, (tab) => (tab.title = kept));
+    const shortTitle = title.trim().slice(0, MAX_TITLE_LENGTH);
+    if (shortTitle !== '') {
+      this.#change(id, (tab) => (tab.title = shortTitle));
     }
   }
 
@@ -282,7 +282,7 @@ export class Workspace {
     if (tab) {
       tabs.splice(Math.max(0, Math.min(tabs.length, to)), 0, tab);
       this.#setState('tabs', tabs);
-      tabs.forEach((moved, place) => this.#store.put(copyOf(moved), { place }));
+      tabs.forEach((moved, index) => this.#store.put(copyOf(moved), { place: index }));
     }
   }
 
@@ -325,17 +325,17 @@ export class Workspace {
     const title = this.tabs.find((tab) => tab.id === id)?.title ?? '';
     const entry = { run: finished, at: new Date(), tab: title };
     this.#log.set([entry, ...this.log()].slice(0, LOG_ENTRIES));
-    keepEntry(entry);
+    storeEntry(entry);
     return finished;
   }
 
   /** Stores a plan with the last run of its statement. */
-  keepPlan(text: string, plan: readonly string[]): void {
+  storePlan(text: string, plan: readonly string[]): void {
     const last = this.log().find(({ run }) => run.statement.text === text);
     if (last) {
       const entry = { ...last, plan };
       this.#log.set(this.log().map((one) => (one === last ? entry : one)));
-      keepEntry(entry);
+      storeEntry(entry);
     }
   }
 
@@ -405,7 +405,7 @@ function tabsOf(text: string): Pick<Tab, 'title' | 'draft' | 'notebook'>[] {
     if (typeof title !== 'string' || typeof draft !== 'string') {
       throw new Error(fill(texts.tabs.incompleteTab, { number: index + 1 }));
     }
-    const kept = { title: title.slice(0, MAX_TITLE_LENGTH), draft };
-    return notebook === true ? { ...kept, notebook: { approved: false } } : kept;
+    const copy = { title: title.slice(0, MAX_TITLE_LENGTH), draft };
+    return notebook === true ? { ...copy, notebook: { approved: false } } : copy;
   });
 }

@@ -13,7 +13,7 @@ import {
   type JSX,
 } from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
-import { grouped, bytesText, instantText } from '../model/format.js';
+import { grouped, bytesText, timestampText } from '../model/format.js';
 import type { TableKind } from '../model/schema.js';
 import { literal, quoted } from '../sql/names.js';
 import { copy } from '../ui/clipboard.js';
@@ -211,8 +211,8 @@ function Facts(props: { facts: TableFacts }): JSX.Element {
           unit: (facts.partitionBy ?? texts.common.none).toLowerCase(),
         }),
       ],
-      [texts.tableDetails.oldestRowUtc, instantText(facts.oldest)],
-      [texts.common.newestRowUtc, instantText(facts.newest)],
+      [texts.tableDetails.oldestRowUtc, timestampText(facts.oldest)],
+      [texts.common.newestRowUtc, timestampText(facts.newest)],
       [
         texts.tableDetails.retention,
         facts.ttl === undefined ? texts.common.none : facts.ttl.toLowerCase(),
@@ -339,8 +339,8 @@ function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
           </th>
           <td class="data num">{grouped(String(partition.rows))}</td>
           <td class="data num">{bytesText(partition.bytes)}</td>
-          <td class="data">{instantText(partition.oldest)}</td>
-          <td class="data">{instantText(partition.newest)}</td>
+          <td class="data">{timestampText(partition.oldest)}</td>
+          <td class="data">{timestampText(partition.newest)}</td>
           <td>
             {partition.isDetached
               ? texts.tableDetails.detached
@@ -392,7 +392,7 @@ function Ingestion(props: DetailsProps): JSX.Element {
         </div>
         <div>
           <dt>{texts.common.newestRowUtc}</dt>
-          <dd class="data">{instantText(props.facts.newest)}</dd>
+          <dd class="data">{timestampText(props.facts.newest)}</dd>
         </div>
         <div>
           <dt>{texts.tableDetails.writes}</dt>

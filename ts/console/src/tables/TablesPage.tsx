@@ -2,7 +2,7 @@
 import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { query } from '../api/client.js';
-import { approximate, bytesText, countText, instantText, rowsText } from '../model/format.js';
+import { approximate, bytesText, countText, timestampText, rowsText } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
 import { LivePage } from '../ui/LivePage.js';
 import { addressOf, openPage, spot } from '../page/pages.js';
@@ -23,7 +23,7 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
   const [loaded, setLoaded] = createSignal<Loading<readonly TableFacts[]>>({ state: 'loading' });
   const [noted, setNoted] = createSignal(0);
 
-  const look = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     const next = await settle(readTables);
     if (next.state === 'ready') {
       rates.note(performance.now(), next.value);
@@ -40,7 +40,7 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
       title={texts.common.tablesAndIngestion}
       hint={overview}
       everyMs={REFRESH_MS}
-      look={() => void look()}
+      poll={() => void refresh()}
       loaded={loaded()}
       key="name"
       unread={texts.common.tablesNotLoaded}
@@ -112,16 +112,16 @@ function TableList(props: {
   chosen: string | undefined;
   rateOf: (name: string) => number | undefined;
 }): JSX.Element {
-  const [wanted, setWanted] = createSignal('');
+  const [search, setSearch] = createSignal('');
   const [sort, setSort] = createSignal<TableSort>({ by: 'name', isDown: false });
-  const shown = createMemo(() => sorted(props.tables, wanted(), sort(), props.rateOf));
+  const shown = createMemo(() => sorted(props.tables, search(), sort(), props.rateOf));
   return (
     <div class="page-table" role="region" aria-label={texts.common.tables} tabindex="0">
       <SearchField
         class="table-filter"
         placeholder={texts.common.filterByName}
         label={texts.tables.filterLabel}
-        search={setWanted}
+        search={setSearch}
       />
       <table class="listing">
         <thead>
@@ -155,7 +155,7 @@ function TableList(props: {
                 </td>
                 <td class="data num">{rateText(props.rateOf(table.name))}</td>
                 <td class="data num">{table.bytes === undefined ? '–' : bytesText(table.bytes)}</td>
-                <td class="data">{instantText(table.newest)}</td>
+                <td class="data">{timestampText(table.newest)}</td>
               </tr>
             )}
           </For>

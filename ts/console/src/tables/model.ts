@@ -115,11 +115,11 @@ export interface TableSort {
  */
 export function sorted(
   tables: readonly TableFacts[],
-  wanted: string,
+  search: string,
   { by, isDown }: TableSort,
   rateOf: (name: string) => number | undefined,
 ): TableFacts[] {
-  const words = wanted.trim().toLowerCase();
+  const needle = search.trim().toLowerCase();
   const valueOf = (table: TableFacts): number | string | undefined => {
     switch (by) {
       case 'rate':
@@ -144,5 +144,5 @@ export function sorted(
         : String(one).localeCompare(String(other)) < 0;
     return isLess === isDown ? 1 : -1;
   };
-  return tables.filter(({ name }) => name.toLowerCase().includes(words)).sort(order);
+  return tables.filter(({ name }) => name.toLowerCase().includes(needle)).sort(order);
 }

@@ -9,7 +9,7 @@ interface LivePageProps<Row extends object> {
   readonly title: string;
   readonly hint: (rows: readonly Row[]) => string;
   readonly everyMs: number;
-  readonly look: () => unknown;
+  readonly poll: () => unknown;
   readonly loaded: Loading<readonly Row[]>;
   /** Field that identifies a row. */
   readonly key: keyof Row & string;
@@ -21,15 +21,15 @@ interface LivePageProps<Row extends object> {
 
 export function LivePage<Row extends object>(props: LivePageProps<Row>): JSX.Element {
   // Rows with the same key stay the same object, which preserves their elements and the focus.
-  const [kept, setKept] = createStore<{ rows: Row[] }>({ rows: [] });
+  const [store, setStore] = createStore<{ rows: Row[] }>({ rows: [] });
   createComputed(() => {
     if (props.loaded.state === 'ready') {
-      setKept('rows', reconcile([...props.loaded.value], { key: props.key }));
+      setStore('rows', reconcile([...props.loaded.value], { key: props.key }));
     }
   });
   onMount(() => {
-    props.look();
-    const timer = setInterval(() => !document.hidden && props.look(), props.everyMs);
+    props.poll();
+    const timer = setInterval(() => !document.hidden && props.poll(), props.everyMs);
     onCleanup(() => clearInterval(timer));
   });
   const failure = (): string => failureOf(props.loaded);
@@ -37,7 +37,7 @@ export function LivePage<Row extends object>(props: LivePageProps<Row>): JSX.Ele
     <section class="page" aria-labelledby={`${props.page}-title`} data-region={props.page}>
       <header class="page-head">
         <h1 id={`${props.page}-title`}>{props.title}</h1>
-        <p class="hint">{props.hint(kept.rows)}</p>
+        <p class="hint">{props.hint(store.rows)}</p>
       </header>
       <Switch>
         <Match when={failure()}>
@@ -48,7 +48,7 @@ export function LivePage<Row extends object>(props: LivePageProps<Row>): JSX.Ele
             </p>
           </div>
         </Match>
-        <Match when={kept.rows.length > 0}>{props.children(kept.rows)}</Match>
+        <Match when={store.rows.length > 0}>{props.children(store.rows)}</Match>
         <Match when={props.loaded.state === 'ready'}>
           <div class="empty">{props.empty}</div>
         </Match>

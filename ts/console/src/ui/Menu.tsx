@@ -8,8 +8,8 @@ export interface MenuItem {
   readonly keys?: string;
   /** State of an item that can be switched on or off. */
   readonly checked?: boolean;
-  /** Whether the item begins a new group. */
-  readonly apart?: boolean;
+  /** Whether a divider precedes the item. */
+  readonly divider?: boolean;
   readonly run: () => void;
 }
 
@@ -94,7 +94,7 @@ function Menu(props: { menu: OpenMenu }): JSX.Element {
       <For each={props.menu.items}>
         {(item) => (
           <>
-            <Show when={item.apart}>
+            <Show when={item.divider}>
               <hr />
             </Show>
             <button

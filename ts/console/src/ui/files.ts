@@ -92,7 +92,7 @@ async function toFile(bytes: Bytes, target: FileSystemFileHandle): Promise<numbe
 }
 
 async function toMemory(bytes: Bytes, name: string): Promise<number> {
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
   const reader = bytes.getReader();
   let size = 0;
   for (let next = await reader.read(); next.value; next = await reader.read()) {
@@ -103,8 +103,8 @@ async function toMemory(bytes: Bytes, name: string): Promise<number> {
         fill(texts.downloads.tooLarge, { name, limit: bytesText(MAX_IN_MEMORY_BYTES) }),
       );
     }
-    pieces.push(next.value);
+    chunks.push(next.value);
   }
-  saveBlob(name, new Blob(pieces));
+  saveBlob(name, new Blob(chunks));
   return size;
 }

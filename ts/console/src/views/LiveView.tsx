@@ -22,7 +22,7 @@ import {
   type Fact,
   type PaneProps,
   type ViewAction,
-} from './parts.js';
+} from './pane.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
@@ -52,14 +52,14 @@ function progressOf(props: Props): () => LiveProgress | undefined {
   const [progress, setProgress] = createSignal<LiveProgress>();
   createEffect(
     on(
-      () => [props.name, props.view.askedAt] as const,
+      () => [props.name, props.view.reportedAt] as const,
       ([name], before) => {
         if (before?.[0] !== name) {
           setProgress(undefined);
         }
-        void settle(() => query(liveQuestion(name))).then((asked) => {
-          if (asked.state === 'ready' && name === props.name) {
-            setProgress(liveProgressOf(asked.value));
+        void settle(() => query(liveQuestion(name))).then((loaded) => {
+          if (loaded.state === 'ready' && name === props.name) {
+            setProgress(liveProgressOf(loaded.value));
           }
         });
       },

@@ -1,10 +1,10 @@
 /** A materialized view: its refresh policy and its actions. */
 import { createMemo, createSignal, Show, type JSX } from 'solid-js';
-import { duration, grouped, instantText, rowsText } from '../model/format.js';
+import { duration, grouped, timestampText, rowsText } from '../model/format.js';
 import { confirmed } from '../page/questions.js';
 import { changeForm, rangeForm, type StatementForm } from './forms.js';
 import type { MaterializedFacts } from '../model/views.js';
-import { Actions, dropAction, Facts, jobFacts, type Fact, type PaneProps } from './parts.js';
+import { Actions, dropAction, Facts, jobFacts, type Fact, type PaneProps } from './pane.js';
 import {
   definitionOf,
   nextTick,
@@ -95,7 +95,7 @@ async function refreshFully(props: Props): Promise<void> {
       last,
     }),
     statement,
-    keep: texts.common.cancel,
+    cancel: texts.common.cancel,
     destroy: texts.materializedViews.refreshFully,
   });
   if (isSure) {
@@ -116,7 +116,7 @@ function factsOf({ view, job }: Props, definition: Definition | undefined): Fact
     },
     tick !== undefined && {
       name: texts.materializedViews.nextRefreshUtc,
-      text: instantText(new Date(tick).toISOString()),
+      text: timestampText(new Date(tick).toISOString()),
     },
     policy?.period && { name: texts.materializedViews.periods, text: periodText(policy.period) },
     {
@@ -126,7 +126,7 @@ function factsOf({ view, job }: Props, definition: Definition | undefined): Fact
         all: number(view.basePosition),
       }),
     },
-    { name: texts.materializedViews.lastRefreshUtc, text: instantText(view.finishedAt) },
+    { name: texts.materializedViews.lastRefreshUtc, text: timestampText(view.finishedAt) },
     job && { name: texts.common.duration, text: job.runs === 0 ? '–' : duration(job.lastMs) },
     job && { name: texts.common.refreshesSinceStart, text: number(job.runs) },
     ...jobFacts(job, view.reason),
@@ -140,6 +140,6 @@ function tickOf(
   view: MaterializedFacts,
 ): number | undefined {
   const from = start ?? view.timerStart;
-  const isKnown = every !== undefined && from !== undefined && view.askedAt !== undefined;
-  return isKnown ? nextTick(every, Date.parse(from), Date.parse(view.askedAt), zone) : undefined;
+  const isKnown = every !== undefined && from !== undefined && view.reportedAt !== undefined;
+  return isKnown ? nextTick(every, Date.parse(from), Date.parse(view.reportedAt), zone) : undefined;
 }

@@ -26,7 +26,7 @@ export function StatementDialog(props: {
     <FormDialog
       title={props.form.title}
       name={props.name}
-      keep={texts.common.cancel}
+      cancel={texts.common.cancel}
       act={props.form.act}
       isComplete={props.form.isComplete(draft())}
       submit={() => props.attempt(statement(), props.form.done)}

@@ -6,11 +6,11 @@ import {
   ageText,
   freshnessOf,
   freshnessText,
-  STATE_WORDS,
+  STATE_LABELS,
   type ViewFacts,
 } from '../model/views.js';
 
-const LOOKS = {
+const APPEARANCES = {
   invalid: ['alert', 'error'],
   suspended: ['pause', 'quiet'],
   seeding: ['running', 'accent'],
@@ -22,7 +22,7 @@ const LOOKS = {
 /** `fallback` is shown for a view that is up to date. */
 export function ViewBadge(props: { view: ViewFacts; fallback?: string }): JSX.Element {
   const freshness = createMemo(() => freshnessOf(props.view));
-  const kind = (): keyof typeof LOOKS | undefined => {
+  const kind = (): keyof typeof APPEARANCES | undefined => {
     const { kind } = freshness();
     return kind === 'current' ? undefined : kind;
   };
@@ -30,11 +30,14 @@ export function ViewBadge(props: { view: ViewFacts; fallback?: string }): JSX.El
     <Show when={kind()} fallback={<span class="hint">{props.fallback}</span>}>
       {(known) => (
         <span
-          class={`badge ${freshness().isLate ? 'warn' : LOOKS[known()][1]}`}
+          class={`badge ${freshness().isLate ? 'warn' : APPEARANCES[known()][1]}`}
           title={freshnessText(props.view)}
         >
-          <Icon name={LOOKS[known()][0]} class={LOOKS[known()][0] === 'running' ? 'spin' : ''} />
-          {STATE_WORDS[known()]}{' '}
+          <Icon
+            name={APPEARANCES[known()][0]}
+            class={APPEARANCES[known()][0] === 'running' ? 'spin' : ''}
+          />
+          {STATE_LABELS[known()]}{' '}
           <Show when={known() === 'behind'}>
             <span class="lag">{shortLag(props.view)}</span>
           </Show>

@@ -19,7 +19,7 @@ import type { Job } from '../state/jobs.js';
 import { createStatement } from '../state/schema.js';
 import { settle } from '../state/loading.js';
 import type { Session } from '../state/session.js';
-import { instantText } from '../model/format.js';
+import { timestampText } from '../model/format.js';
 import { createdView } from './definition.js';
 import { liveAdvice } from './live.js';
 import { LiveView } from './LiveView.js';
@@ -37,7 +37,7 @@ import { messageOf } from '../model/message.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-const LOOK_MS = 2000;
+const POLL_MS = 2000;
 
 interface ViewProps {
   readonly session: Session;
@@ -50,11 +50,11 @@ export default function ViewPane(props: ViewProps): JSX.Element {
   const [failure, setFailure] = createSignal('');
   const { statement, read } = statementOf(props, () => setFailure(''));
   const shown = createMemo(() => createdView(statement() ?? '')?.query_text ?? statement() ?? '');
-  const look = lookAgain(session);
+  const poll = pollerOf(session);
   const attempt: Attempt = async (text, done) => {
     await query(text);
     showToast({ text: done });
-    await Promise.all([read(), look()]);
+    await Promise.all([read(), poll()]);
     return '';
   };
   const run = async (text: string, done: string): Promise<void> => {
@@ -66,14 +66,14 @@ export default function ViewPane(props: ViewProps): JSX.Element {
   const live = (): LiveFacts | undefined => (props.view.form === 'live' ? props.view : undefined);
   const material = (): MaterializedFacts | undefined =>
     props.view.form === 'materialized' ? props.view : undefined;
-  const parts = { session, run, attempt };
+  const shared = { session, run, attempt };
   return (
     <div class="view-pane">
       <State view={props.view} job={job()} />
       <Show when={material()}>
         {(view) => (
           <MaterializedView
-            {...parts}
+            {...shared}
             name={props.name}
             view={view()}
             statement={statement()}
@@ -85,7 +85,7 @@ export default function ViewPane(props: ViewProps): JSX.Element {
       <Show when={live()}>
         {(view) => (
           <LiveView
-            {...parts}
+            {...shared}
             name={props.name}
             view={view()}
             statement={statement()}
@@ -138,20 +138,20 @@ function statementOf(
 }
 
 /** Polls views and jobs while the page is visible. Returns a function that polls immediately. */
-function lookAgain({ schema, jobs }: Session): () => Promise<void> {
-  const look = async (): Promise<void> => {
+function pollerOf({ schema, jobs }: Session): () => Promise<void> {
+  const poll = async (): Promise<void> => {
     try {
-      await Promise.all([schema.look(), jobs.refresh()]);
+      await Promise.all([schema.poll(), jobs.refresh()]);
     } catch {
       // The status bar reports a lost connection.
     }
   };
   onMount(() => {
-    void look();
-    const timer = setInterval(() => !document.hidden && void look(), LOOK_MS);
+    void poll();
+    const timer = setInterval(() => !document.hidden && void poll(), POLL_MS);
     onCleanup(() => clearInterval(timer));
   });
-  return look;
+  return poll;
 }
 
 const STATE_ICONS = {
@@ -167,11 +167,14 @@ const STATE_ICONS = {
 function State(props: { view: ViewFacts; job: Job | undefined }): JSX.Element {
   const freshness = createMemo(() => freshnessOf(props.view));
   const isFailing = (): boolean => props.job?.state === 'failing';
-  const look = (): readonly [IconName, string] =>
+  const appearance = (): readonly [IconName, string] =>
     isFailing() ? ['alert', 'error'] : STATE_ICONS[freshness().kind];
   return (
     <div class="view-state" data-state={freshness().kind}>
-      <Icon name={look()[0]} class={freshness().isLate && !isFailing() ? 'warn' : look()[1]} />
+      <Icon
+        name={appearance()[0]}
+        class={freshness().isLate && !isFailing() ? 'warn' : appearance()[1]}
+      />
       <div>
         <strong>
           <bdi>{freshnessText(props.view)}</bdi>
@@ -188,7 +191,7 @@ function adviceOf(view: ViewFacts, job: Job | undefined): string | undefined {
     const next =
       job.nextRun === undefined
         ? ''
-        : fill(texts.views.atTime, { time: instantText(job.nextRun).slice(11) });
+        : fill(texts.views.atTime, { time: timestampText(job.nextRun).slice(11) });
     return fill(texts.views.refreshFailing, { time: next });
   }
   switch (freshnessOf(view).kind) {

@@ -1,6 +1,6 @@
 /** Describes a live view in words: its clauses, its last repair, its problems. Pure. */
 import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
-import { instantText, rowsText } from '../model/format.js';
+import { timestampText, rowsText } from '../model/format.js';
 import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
 import { fill } from '../fill.js';
@@ -43,10 +43,12 @@ export function startText({ startFrom }: LiveDefinition, bound: string | undefin
     case 'NOW':
       return fill(texts.liveViews.whenCreated, {
         time:
-          bound === undefined ? '' : fill(texts.liveViews.createdAt, { time: instantText(bound) }),
+          bound === undefined
+            ? ''
+            : fill(texts.liveViews.createdAt, { time: timestampText(bound) }),
       });
     default:
-      return fill(texts.liveViews.timeUtc, { time: instantText(bound ?? startFrom) });
+      return fill(texts.liveViews.timeUtc, { time: timestampText(bound ?? startFrom) });
   }
 }
 
@@ -119,11 +121,11 @@ export function repairText(repair: Repair | undefined): string {
   const begin =
     from === undefined
       ? texts.liveViews.fromBeginning
-      : fill(texts.liveViews.fromTime, { time: instantText(from) });
+      : fill(texts.liveViews.fromTime, { time: timestampText(from) });
   const end =
     to === undefined
       ? texts.liveViews.toEnd
-      : fill(texts.liveViews.toTime, { time: instantText(to) });
+      : fill(texts.liveViews.toTime, { time: timestampText(to) });
   const why = denial === undefined ? '' : `: ${denial}`;
   const count = isUnderWay ? texts.liveViews.inProgress : rowsText(rows);
   return `${begin} ${end}, ${count}${why}`;

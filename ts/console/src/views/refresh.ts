@@ -105,7 +105,7 @@ export function periodText(period: RefreshPeriod): string {
   return fill(texts.materializedViews.includesEach, { length, zone: where, when });
 }
 
-const UNIT_WORDS: Readonly<Record<string, string>> = {
+const UNIT_NAMES: Readonly<Record<string, string>> = {
   s: 's',
   m: 'min',
   h: 'h',
@@ -116,7 +116,7 @@ const UNIT_WORDS: Readonly<Record<string, string>> = {
 };
 
 function everyText(every: Every | undefined): string {
-  return every === undefined ? '–' : `${every.count} ${UNIT_WORDS[every.unit] ?? every.unit}`;
+  return every === undefined ? '–' : `${every.count} ${UNIT_NAMES[every.unit] ?? every.unit}`;
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -239,18 +239,18 @@ export function draftOf(policy: RefreshPolicy | undefined): PolicyDraft {
 
 /** Statement that changes the refresh policy of a view. */
 export function changeStatement(view: string, draft: PolicyDraft): string {
-  const parts = [`ALTER MATERIALIZED VIEW ${quoted(view)} SET REFRESH`, triggerClause(draft)];
+  const clauses = [`ALTER MATERIALIZED VIEW ${quoted(view)} SET REFRESH`, triggerClause(draft)];
   if (draft.period === 'bucket') {
-    parts.push('PERIOD (SAMPLE BY INTERVAL)');
+    clauses.push('PERIOD (SAMPLE BY INTERVAL)');
   } else if (draft.period === 'length') {
     const { length, periodZone, delay } = draft;
     const inner = [`LENGTH ${length.trim()}`, ...textClause('TIME ZONE', periodZone)];
     if (delay.trim() !== '') {
       inner.push(`DELAY ${delay.trim()}`);
     }
-    parts.push(`PERIOD (${inner.join(' ')})`);
+    clauses.push(`PERIOD (${inner.join(' ')})`);
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function triggerClause({ trigger, count, unit, start, zone }: PolicyDraft): string {

@@ -6,7 +6,7 @@ import { kindsOf, usualKind } from '../../src/chart/kinds.js';
 import { chooseChart, type ChartData } from '../../src/chart/model.js';
 import {
   levelOf,
-  lookOf,
+  drawOptionsOf,
   optionTrouble,
   valueText,
   withoutEmpty,
@@ -150,7 +150,7 @@ test('invalid chart options are refused with an explanation', (t) => {
 });
 
 test('thresholds are sorted and classify a value', (t) => {
-  const { thresholds } = lookOf({ thresholds: '95 error, 80, -1 ok' });
+  const { thresholds } = drawOptionsOf({ thresholds: '95 error, 80, -1 ok' });
   t.deepEqual(
     thresholds.map(({ at }) => at),
     [-1, 80, 95],
@@ -180,10 +180,10 @@ test('figures show last values, and a gauge has round or configured limits', (t)
   t.like(first, { label: 'a', last: 4, before: 2 });
   t.is(second?.label, 'c');
   const figure = { last: 42, points: [3, 42] };
-  t.deepEqual(endsOf(figure, lookOf({})), { low: 0, high: 50 });
-  t.deepEqual(endsOf(figure, lookOf({ unit: '%' })), { low: 0, high: 100 });
-  t.deepEqual(endsOf(figure, lookOf({ least: '10', most: '60' })), { low: 10, high: 60 });
-  t.deepEqual(endsOf({ last: -3, points: [-3] }, lookOf({})), { low: -5, high: 1 });
+  t.deepEqual(endsOf(figure, drawOptionsOf({})), { low: 0, high: 50 });
+  t.deepEqual(endsOf(figure, drawOptionsOf({ unit: '%' })), { low: 0, high: 100 });
+  t.deepEqual(endsOf(figure, drawOptionsOf({ least: '10', most: '60' })), { low: 10, high: 60 });
+  t.deepEqual(endsOf({ last: -3, points: [-3] }, drawOptionsOf({})), { low: -5, high: 1 });
 });
 
 test('exported points are unchanged, with UTC times and empty gaps', (t) => {

@@ -167,11 +167,11 @@ test('decimating a million points keeps extremes, ends and gaps', (t) => {
   t.is(few.series[4]?.points[few.times.indexOf(123_456)], 99);
   t.is(few.series[0]?.points[few.times.indexOf(77_777)], null);
   const highest = (points: Series['points'] = []): number =>
-    points.reduce<number>((most, point) => Math.max(most, point ?? most), -2);
+    points.reduce<number>((max, point) => Math.max(max, point ?? max), -2);
   t.is(highest(few.series[0]?.points), highest(first?.points));
-  const part = decimated(data, { from: 1000.5, to: 1010 }, 300);
+  const range = decimated(data, { from: 1000.5, to: 1010 }, 300);
   t.deepEqual(
-    [part.times[0], part.times.at(-1)],
+    [range.times[0], range.times.at(-1)],
     [1000, 1011],
     'lines continue beyond the visible range',
   );
@@ -259,17 +259,21 @@ test('candle columns are found by functions of one column, in any order', (t) =>
 
 test('candles keep the query interval as long as they are distinguishable', (t) => {
   const quarter = 15 * 60_000;
-  const most = (432 - 90) / MIN_CANDLE_PX;
+  const maxCandles = (432 - 90) / MIN_CANDLE_PX;
   for (const count of [2, 24, 96, 97, 150]) {
-    const times = Array.from({ length: count }, (_, place) => place * quarter);
+    const times = Array.from({ length: count }, (_, index) => index * quarter);
     const series = [{ label: 'open', points: times.map(() => 1) }];
-    t.is(mergedCandles({ times, series }, most).span, 1, `${count} candles`);
+    t.is(mergedCandles({ times, series }, maxCandles).span, 1, `${count} candles`);
   }
-  const times = Array.from({ length: 1000 }, (_, place) => place * quarter);
+  const times = Array.from({ length: 1000 }, (_, index) => index * quarter);
   const data = { times, series: [{ label: 'open', points: times.map(() => 1) }] };
-  t.is(mergedCandles(data, most).span, 6);
+  t.is(mergedCandles(data, maxCandles).span, 6);
   const day = { from: 0, to: 95 * quarter };
-  t.is(mergedCandles(data, most, day).span, 1, 'candles outside the visible range do not count');
+  t.is(
+    mergedCandles(data, maxCandles, day).span,
+    1,
+    'candles outside the visible range do not count',
+  );
 });
 
 test('any four numeric columns can be chosen for candles', (t) => {
@@ -325,8 +329,8 @@ test('the second axis shows the series that differ most, and flat series are fou
 test('prices that would look flat on a shared axis are detected', (t) => {
   const of = (...prices: [number, number][]): { times: number[]; series: Series[] } => ({
     times: [0, 1, 2],
-    series: prices.map(([price, by], place) => ({
-      label: String(place),
+    series: prices.map(([price, by], index) => ({
+      label: String(index),
       points: [price - by, undefined, price + by],
     })),
   });

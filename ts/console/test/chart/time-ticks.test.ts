@@ -13,7 +13,7 @@ function calendarOf(zone: string): Calendar {
     minute: 'numeric',
     second: 'numeric',
   });
-  const partsOf: Calendar['partsOf'] = (at) => {
+  const wallTimeOf: Calendar['wallTimeOf'] = (at) => {
     const parts = new Map(
       form.formatToParts(at).map(({ type, value }) => [type, Number(value)] as const),
     );
@@ -22,15 +22,15 @@ function calendarOf(zone: string): Calendar {
     return { year: of('year'), month: of('month') - 1, day: of('day'), clock: seconds * 1000 };
   };
   return {
-    partsOf,
+    wallTimeOf,
     dayStart: (year, month, day) => {
       // First quarter of an hour whose wall clock shows this day.
       const noon = Date.UTC(year, month, day, 12);
-      const wanted = new Date(noon);
+      const expected = new Date(noon);
       let at = noon - 26 * HOUR;
       for (;;) {
-        const parts = partsOf(at);
-        if (parts.day === wanted.getUTCDate() && parts.month === wanted.getUTCMonth()) {
+        const parts = wallTimeOf(at);
+        if (parts.day === expected.getUTCDate() && parts.month === expected.getUTCMonth()) {
           return at;
         }
         at += 15 * MINUTE;

@@ -1,6 +1,12 @@
 import test from 'ava';
 import type { Row } from '../../src/api/answer.js';
-import { elementHeight, isAtEdge, MAX_HEIGHT, pixelAt, placeOf } from '../../src/grid/tall.js';
+import {
+  elementHeight,
+  isAtEdge,
+  MAX_HEIGHT,
+  pixelAt,
+  scrollPositionOf,
+} from '../../src/grid/tall.js';
 import { MAX_WINDOW_ROWS, WINDOW_ROWS, Windows } from '../../src/model/windows.js';
 import { readsOf, variesBy } from '../../src/sql/repeatable.js';
 
@@ -9,9 +15,9 @@ const TALL = { full: 2_600_000_000, view: 500 };
 test('all rows can be reached beyond the maximum element height', (t) => {
   t.is(elementHeight(TALL.full), MAX_HEIGHT);
   t.is(elementHeight(1000), 1000);
-  const start = placeOf(0, TALL);
+  const start = scrollPositionOf(0, TALL);
   t.deepEqual(start, { top: 0, shift: 0 });
-  const end = placeOf(TALL.full, TALL);
+  const end = scrollPositionOf(TALL.full, TALL);
   t.is(end.top, MAX_HEIGHT - TALL.view);
   t.is(end.top + end.shift, TALL.full - TALL.view);
   // A jump of the scroll bar moves to the same fraction of all rows.
@@ -20,9 +26,9 @@ test('all rows can be reached beyond the maximum element height', (t) => {
   t.is(pixelAt(MAX_HEIGHT - TALL.view, start, TALL), TALL.full - TALL.view);
   t.is(pixelAt(0, end, TALL), 0);
   // A wheel moves by exactly its number of pixels.
-  const place = placeOf(1_000_000_000, TALL);
-  t.is(pixelAt(place.top + 120, place, TALL), 1_000_000_120);
-  t.is(pixelAt(place.top - 120, place, TALL), 999_999_880);
+  const position = scrollPositionOf(1_000_000_000, TALL);
+  t.is(pixelAt(position.top + 120, position, TALL), 1_000_000_120);
+  t.is(pixelAt(position.top - 120, position, TALL), 999_999_880);
   // Because of its shift, the element's end may be reached too early.
   t.true(isAtEdge(0, 5000, TALL));
   t.false(isAtEdge(0, 0, TALL));
@@ -32,21 +38,21 @@ test('all rows can be reached beyond the maximum element height', (t) => {
 
 test('rows that fit the maximum element height are scrolled without offset', (t) => {
   const small = { full: 10_000, view: 500 };
-  t.deepEqual(placeOf(3000, small), { top: 3000, shift: 0 });
-  t.is(pixelAt(9000, placeOf(0, small), small), 9000);
+  t.deepEqual(scrollPositionOf(3000, small), { top: 3000, shift: 0 });
+  t.is(pixelAt(9000, scrollPositionOf(0, small), small), 9000);
   t.false(isAtEdge(0, 0, small));
 });
 
-interface Asked {
+interface RequestedRange {
   readonly from: number;
   readonly count: number;
 }
 
-function source(asked: Asked[], fails: () => boolean = () => false) {
+function source(requested: RequestedRange[], fails: () => boolean = () => false) {
   return {
-    isHeld: (place: number) => place < 100_000,
+    isLoaded: (position: number) => position < 100_000,
     read: (from: number, count: number): Promise<readonly Row[]> => {
-      asked.push({ from, count });
+      requested.push({ from, count });
       return fails()
         ? Promise.reject(new Error('gone'))
         : Promise.resolve(Array.from({ length: count }, (_, at) => [from + at]));
@@ -57,38 +63,38 @@ function source(asked: Asked[], fails: () => boolean = () => false) {
 const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 90));
 
 test('visible rows and their neighbours are loaded once', async (t) => {
-  const asked: Asked[] = [];
-  const windows = new Windows(10_000_000, 3, source(asked));
-  windows.want(50, 90);
+  const requested: RequestedRange[] = [];
+  const windows = new Windows(10_000_000, 3, source(requested));
+  windows.setVisible(50, 90);
   await rest();
-  t.deepEqual(asked, [], 'the first rows are already loaded');
+  t.deepEqual(requested, [], 'the first rows are already loaded');
   for (let at = 500_000; at < 600_000; at += 10_000) {
-    windows.want(at, at + 40);
+    windows.setVisible(at, at + 40);
   }
   await rest();
   t.deepEqual(
-    asked,
+    requested,
     [{ from: 589_000, count: 3 * WINDOW_ROWS }],
     'rows are requested once scrolling stops',
   );
   t.deepEqual(windows.row(590_039), [590_039]);
   t.is(windows.row(600_000), undefined);
-  windows.want(590_960, 591_010);
+  windows.setVisible(590_960, 591_010);
   await rest();
-  t.is(asked.length, 1);
-  windows.want(9_999_960, 10_000_000);
+  t.is(requested.length, 1);
+  windows.setVisible(9_999_960, 10_000_000);
   await rest();
-  t.deepEqual(asked[1], { from: 9_998_000, count: 2000 });
+  t.deepEqual(requested[1], { from: 9_998_000, count: 2000 });
   t.deepEqual(windows.row(9_999_999), [9_999_999]);
-  windows.want(99_990, 100_020);
+  windows.setVisible(99_990, 100_020);
   await rest();
-  t.deepEqual(asked[2], { from: 100_000, count: 2000 });
+  t.deepEqual(requested[2], { from: 100_000, count: 2000 });
 });
 
 test('the row cache is limited and evicts the least recently viewed rows', async (t) => {
   const windows = new Windows(10_000_000, 3, source([]));
   for (let at = 1_000_000; at < 1_200_000; at += 20_000) {
-    windows.want(at, at + 20_000);
+    windows.setVisible(at, at + 20_000);
     await rest();
   }
   t.true(windows.size <= MAX_WINDOW_ROWS, String(windows.size));
@@ -97,7 +103,7 @@ test('the row cache is limited and evicts the least recently viewed rows', async
   t.truthy(windows.row(1_198_000));
   const wide = new Windows(10_000_000, 500, source([]));
   for (let at = 1_000_000; at < 1_012_000; at += 3000) {
-    wide.want(at, at + 10);
+    wide.setVisible(at, at + 10);
     await rest();
   }
   t.true(wide.size <= 6000, String(wide.size));
@@ -110,7 +116,7 @@ test('a failed load is reported, and retrying loads the rows', async (t) => {
     1,
     source([], () => isGone),
   );
-  windows.want(5_000_000, 5_000_010);
+  windows.setVisible(5_000_000, 5_000_010);
   await rest();
   t.is(windows.failure(), 'gone');
   isGone = false;

@@ -27,7 +27,7 @@ test('integers are summed exactly, and nulls and strings are counted separately'
 test('a sum of fractions does not lose small values next to large ones', (t) => {
   const facts = factsOf([[1e16], [1.5], [-1e16]], [true]);
   t.is(facts.sum, '1.5');
-  t.is(facts.least, -1e16);
+  t.is(facts.min, -1e16);
   t.is(factsOf([['x'], [null]], [true]).sum, undefined);
   t.is(factsOf([['NaN'], [2]], [true]).sum, '2');
 });

@@ -36,14 +36,14 @@ const TIME_LABELS = [
 ] as unknown as uPlot.Axis.Values;
 
 export function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
-  const { kind, data, second, look } = options;
+  const { kind, data, second, drawOptions } = options;
   const candles = kind === 'candles';
   const tag = candles ? lastPrice(data.series[3]?.points ?? []) : undefined;
-  const least = tag === undefined ? 3 : valueText(tag, look, priceText).length + 2;
+  const minLength = tag === undefined ? 3 : valueText(tag, drawOptions, priceText).length + 2;
   const values = (_self: uPlot, splits: (number | null)[]): string[] =>
-    splits.map((value) => (value === null ? '' : valueText(value, look, axisNumber)));
+    splits.map((value) => (value === null ? '' : valueText(value, drawOptions, axisNumber)));
   const size = (_self: uPlot, texts: string[] | null): number =>
-    22 + 6.6 * Math.max(least, ...(texts ?? []).map((text) => text.length));
+    22 + 6.6 * Math.max(minLength, ...(texts ?? []).map((text) => text.length));
   const font = `11px ${role('font-ui')}`;
   const shared = { stroke: role('text-faint'), font, ticks: { show: false } };
   const grid = { stroke: role('line-soft'), width: 1 };
@@ -85,7 +85,7 @@ function heatRows({ data }: PlotOptions): uPlot.Axis {
 const NAME_SHOWN = 12;
 
 /** Configuration of the x axis and its labels. */
-function acrossOf({ axis, kind, data, zone, look }: PlotOptions): uPlot.Axis {
+function acrossOf({ axis, kind, data, zone, drawOptions }: PlotOptions): uPlot.Axis {
   switch (axis) {
     case 'time':
       return {
@@ -97,7 +97,7 @@ function acrossOf({ axis, kind, data, zone, look }: PlotOptions): uPlot.Axis {
       return {
         values: (_self, splits) =>
           splits.map((value) =>
-            kind === 'histogram' ? valueText(value, look, axisNumber) : axisNumber(value),
+            kind === 'histogram' ? valueText(value, drawOptions, axisNumber) : axisNumber(value),
           ),
       };
     case 'names':

@@ -1,7 +1,7 @@
 /** Draws series by their kind, on the screen and into files. */
 import type { ChartKind } from '../kinds.js';
 import type { ChartData, Point } from '../model.js';
-import type { Look, Threshold } from '../options.js';
+import type { DrawOptions, Threshold } from '../options.js';
 import { clipped, type Frame, type Role } from './pen.js';
 import { spacing } from '../candles.js';
 import type { HeatCells } from '../shapes.js';
@@ -23,7 +23,7 @@ const STACK_FILL = 0.55;
 const DOT = 3;
 /** Lines whose points are at least this far apart, in pixels, get dots. */
 const DOTS_APART = 24;
-const BAR_SHARE = 0.7;
+const BAR_FRACTION = 0.7;
 const MAX_BAR_WIDTH = 60;
 
 export function drawStrokes(
@@ -33,7 +33,7 @@ export function drawStrokes(
   strokes: readonly Stroke[],
 ): void {
   clipped(frame, () => {
-    strokes.forEach((stroke, place) => {
+    strokes.forEach((stroke, index) => {
       const { pen, scale } = frame;
       pen.strokeStyle = stroke.colour;
       pen.fillStyle = stroke.colour;
@@ -42,7 +42,7 @@ export function drawStrokes(
       switch (kind) {
         case 'bars':
         case 'histogram':
-          drawBars(frame, times, stroke, { width, place, of: strokes.length });
+          drawBars(frame, times, stroke, { width, index, of: strokes.length });
           break;
         case 'scatter':
           drawDots(frame, times, stroke, () => true);
@@ -59,7 +59,7 @@ export function drawStrokes(
           drawSteps(frame, times, stroke, 'after');
           break;
         case 'depth':
-          drawSteps(frame, times, stroke, place === 0 ? 'before' : 'after', FILL);
+          drawSteps(frame, times, stroke, index === 0 ? 'before' : 'after', FILL);
           break;
         default:
           drawLine(frame, times, stroke);
@@ -96,8 +96,8 @@ function drawLine(frame: Frame, times: readonly number[], stroke: Stroke): void 
   const runs = runsOf(frame, times, stroke);
   for (const run of runs) {
     pen.beginPath();
-    run.forEach((place, at) =>
-      at === 0 ? pen.moveTo(place.x, place.y) : pen.lineTo(place.x, place.y),
+    run.forEach((position, at) =>
+      at === 0 ? pen.moveTo(position.x, position.y) : pen.lineTo(position.x, position.y),
     );
     pen.stroke();
   }
@@ -107,7 +107,7 @@ function drawLine(frame: Frame, times: readonly number[], stroke: Stroke): void 
   for (const run of runs) {
     // A line through a single point would be invisible.
     if (areFew || run.length === 1) {
-      run.forEach((place) => dot(frame, place.x, place.y));
+      run.forEach((position) => dot(frame, position.x, position.y));
     }
   }
 }
@@ -145,11 +145,11 @@ function fillBelow(frame: Frame, times: readonly number[], stroke: Stroke, alpha
   pen.globalAlpha = alpha;
   for (const run of runsOf(frame, times, stroke)) {
     pen.beginPath();
-    run.forEach((place, at) =>
-      at === 0 ? pen.moveTo(place.x, place.y) : pen.lineTo(place.x, place.y),
+    run.forEach((position, at) =>
+      at === 0 ? pen.moveTo(position.x, position.y) : pen.lineTo(position.x, position.y),
     );
-    for (const place of run.toReversed()) {
-      pen.lineTo(place.x, place.base ?? floor);
+    for (const position of run.toReversed()) {
+      pen.lineTo(position.x, position.base ?? floor);
     }
     pen.closePath();
     pen.fill();
@@ -167,11 +167,13 @@ function drawSteps(
 ): void {
   const { pen } = frame;
   for (const run of runsOf(frame, times, stroke)) {
-    const corners = run.flatMap((place, at) => {
+    const corners = run.flatMap((position, at) => {
       const before = run[at - 1];
       const corner =
-        holds === 'after' ? { x: place.x, y: before?.y } : { x: before?.x, y: place.y };
-      return before ? [{ x: corner.x ?? place.x, y: corner.y ?? place.y }, place] : [place];
+        holds === 'after' ? { x: position.x, y: before?.y } : { x: before?.x, y: position.y };
+      return before
+        ? [{ x: corner.x ?? position.x, y: corner.y ?? position.y }, position]
+        : [position];
     });
     pen.beginPath();
     corners.forEach(({ x, y }, at) => (at === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
@@ -191,10 +193,10 @@ function drawSteps(
   }
 }
 
-interface BarPlace {
+interface BarSlot {
   /** For a histogram: width of a bar's range of values. */
   readonly width: number | undefined;
-  readonly place: number;
+  readonly index: number;
   readonly of: number;
 }
 
@@ -203,13 +205,16 @@ function drawBars(
   frame: Frame,
   times: readonly number[],
   { points, scale }: Stroke,
-  { width, place, of }: BarPlace,
+  { width, index, of }: BarSlot,
 ): void {
   const { pen } = frame;
   const floor = floorOf(frame, scale);
-  const room = Math.abs(frame.x(width ?? spacing(times)) - frame.x(0));
-  const most = width === undefined ? MAX_BAR_WIDTH * frame.scale : Infinity;
-  const all = Math.max(1, Math.min(most, room * (width === undefined ? BAR_SHARE : 0.96)));
+  const slotWidth = Math.abs(frame.x(width ?? spacing(times)) - frame.x(0));
+  const maxWidth = width === undefined ? MAX_BAR_WIDTH * frame.scale : Infinity;
+  const all = Math.max(
+    1,
+    Math.min(maxWidth, slotWidth * (width === undefined ? BAR_FRACTION : 0.96)),
+  );
   const each = Math.max(1, all / of);
   points.forEach((point, at) => {
     const time = times[at];
@@ -217,7 +222,7 @@ function drawBars(
       return;
     }
     const top = frame.y(point, scale);
-    const left = frame.x(time) - all / 2 + place * each;
+    const left = frame.x(time) - all / 2 + index * each;
     pen.fillRect(left, Math.min(top, floor), each, Math.max(1, Math.abs(floor - top)));
   });
 }
@@ -226,8 +231,8 @@ const HEAT_COLOURS = 7;
 
 /** Number of the colour, out of seven, that represents a value. */
 export function heatColour(value: number, { low, high }: Pick<HeatCells, 'low' | 'high'>): number {
-  const share = high > low ? (value - low) / (high - low) : 1;
-  return Math.max(1, Math.min(HEAT_COLOURS, Math.floor(share * HEAT_COLOURS) + 1));
+  const fraction = high > low ? (value - low) / (high - low) : 1;
+  return Math.max(1, Math.min(HEAT_COLOURS, Math.floor(fraction * HEAT_COLOURS) + 1));
 }
 
 /** Draws cells by time and series, with the first series at the top. Missing cells stay empty. */
@@ -235,8 +240,8 @@ export function drawHeat(frame: Frame, cells: HeatCells, role: Role): void {
   const colours = Array.from({ length: HEAT_COLOURS }, (_, at) => role(`seq-${at + 1}`));
   const { pen } = frame;
   clipped(frame, () => {
-    cells.means.forEach((row, place) => {
-      const y = cells.means.length - place;
+    cells.means.forEach((row, rowIndex) => {
+      const y = cells.means.length - rowIndex;
       const [top, bottom] = [frame.y(y, 'y'), frame.y(y - 1, 'y')];
       row.forEach((mean, column) => {
         const start = cells.starts[column];
@@ -261,7 +266,7 @@ export function drawHeat(frame: Frame, cells: HeatCells, role: Role): void {
 /** Draws a line at each threshold, with its value at the right end. */
 export function drawThresholds(
   frame: Frame,
-  { thresholds }: Pick<Look, 'thresholds'>,
+  { thresholds }: Pick<DrawOptions, 'thresholds'>,
   text: (value: number) => string,
   role: Role,
 ): void {
@@ -286,14 +291,14 @@ export function drawThresholds(
   }
 }
 
-const LEVEL_WORDS = {
+const LEVEL_LABELS = {
   ok: texts.chart.levelOk,
   warn: texts.chart.levelWarn,
   error: texts.chart.levelError,
 } as const;
 
 function thresholdText({ at, level }: Threshold, text: (value: number) => string): string {
-  return `${LEVEL_WORDS[level]} ${text(at)}`;
+  return `${LEVEL_LABELS[level]} ${text(at)}`;
 }
 
 function line({ pen }: Frame, fromX: number, fromY: number, toX: number, toY: number): void {

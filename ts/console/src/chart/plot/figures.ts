@@ -1,6 +1,6 @@
 /** Figures: last values as numbers or gauges, each with a sparkline. */
 import type { ChartData, Point } from '../model.js';
-import { levelOf, type Look } from '../options.js';
+import { levelOf, type DrawOptions } from '../options.js';
 import type { Box, Pen, Role } from './pen.js';
 import { texts } from '../../texts.js';
 
@@ -17,7 +17,7 @@ const MAX_FIGURES = 12;
 /** Last value of each visible series. */
 export function figuresOf(data: ChartData, shown: readonly boolean[]): Figure[] {
   return data.series
-    .filter((_series, place) => shown[place])
+    .filter((_series, index) => shown[index])
     .slice(0, MAX_FIGURES)
     .map(({ label, points }) => {
       const known = points.filter((point) => typeof point === 'number');
@@ -33,7 +33,7 @@ interface FigurePaint {
   readonly scale: number;
   readonly figures: readonly Figure[];
   readonly isGauge: boolean;
-  readonly look: Look;
+  readonly drawOptions: DrawOptions;
   readonly role: Role;
   readonly text: (value: number) => string;
 }
@@ -52,10 +52,10 @@ export function drawFigures(paint: FigurePaint): void {
     [columns, best] = size > best ? [count, size] : [columns, best];
   }
   const rows = Math.ceil(figures.length / columns);
-  figures.forEach((figure, place) => {
+  figures.forEach((figure, index) => {
     const box = {
-      left: (width / columns) * (place % columns) + GAP * scale,
-      top: (height / rows) * Math.floor(place / columns) + GAP * scale,
+      left: (width / columns) * (index % columns) + GAP * scale,
+      top: (height / rows) * Math.floor(index / columns) + GAP * scale,
       width: width / columns - 2 * GAP * scale,
       height: height / rows - 2 * GAP * scale,
     };
@@ -64,38 +64,38 @@ export function drawFigures(paint: FigurePaint): void {
 }
 
 /** Colour of a value's level; the level is also shown as a word. */
-function colourOf({ look, role }: FigurePaint, value: number | undefined): string {
-  const level = value === undefined ? undefined : levelOf(value, look.thresholds);
+function colourOf({ drawOptions, role }: FigurePaint, value: number | undefined): string {
+  const level = value === undefined ? undefined : levelOf(value, drawOptions.thresholds);
   return role(level ?? 'text');
 }
 
-const WORDS = {
+const LEVEL_NAMES = {
   ok: texts.chart.levelOk,
   warn: texts.chart.levelWarn,
   error: texts.chart.levelError,
 } as const;
 
-function levelWord({ look }: FigurePaint, value: number | undefined): string {
-  const level = value === undefined ? undefined : levelOf(value, look.thresholds);
-  return level === undefined ? '' : ` · ${WORDS[level]}`;
+function levelText({ drawOptions }: FigurePaint, value: number | undefined): string {
+  const level = value === undefined ? undefined : levelOf(value, drawOptions.thresholds);
+  return level === undefined ? '' : ` · ${LEVEL_NAMES[level]}`;
 }
 
-const LARGEST = 72;
-const SMALLEST = 11;
+const MAX_FONT = 72;
+const MIN_FONT = 11;
 
 /** Sets the largest font with which a text fits a box, and returns its size. */
 function fitted(
   { pen, scale, role }: FigurePaint,
   text: string,
-  room: { readonly width: number; readonly height: number },
+  available: { readonly width: number; readonly height: number },
 ): number {
-  let size = Math.min(LARGEST * scale, room.height);
+  let size = Math.min(MAX_FONT * scale, available.height);
   pen.font = `600 ${size}px ${role('font-ui')}`;
   const { width } = pen.measureText(text);
-  if (width > room.width) {
-    size *= room.width / width;
+  if (width > available.width) {
+    size *= available.width / width;
   }
-  size = Math.max(Math.min(SMALLEST * scale, room.height), Math.floor(size));
+  size = Math.max(Math.min(MIN_FONT * scale, available.height), Math.floor(size));
   pen.font = `600 ${size}px ${role('font-ui')}`;
   return size;
 }
@@ -114,7 +114,7 @@ function drawLabel(paint: FigurePaint, text: string, x: number, y: number, width
 }
 
 const LABEL = 18;
-const COURSE_SHARE = 0.28;
+const COURSE_FRACTION = 0.28;
 /** Minimum height of a figure with a sparkline. */
 const MIN_COURSE = 90;
 
@@ -122,16 +122,16 @@ function drawNumber(paint: FigurePaint, figure: Figure, box: Box): void {
   const { pen, scale, text, role } = paint;
   const middle = box.left + box.width / 2;
   const hasCourse = box.height > MIN_COURSE * scale && figure.points.length > 1;
-  const course = hasCourse ? box.height * COURSE_SHARE : 0;
-  const room = { width: box.width, height: (box.height - course - LABEL * scale) * 0.8 };
+  const course = hasCourse ? box.height * COURSE_FRACTION : 0;
+  const available = { width: box.width, height: (box.height - course - LABEL * scale) * 0.8 };
   const value = figure.last === undefined ? '–' : text(figure.last);
-  const size = fitted(paint, value, room);
+  const size = fitted(paint, value, available);
   const top = box.top + Math.max(0, (box.height - course - LABEL * scale - size) / 2);
   pen.fillStyle = colourOf(paint, figure.last);
   pen.textAlign = 'center';
   pen.textBaseline = 'top';
   pen.fillText(value, middle, top);
-  const label = `${figure.label}${wayOf(paint, figure)}${levelWord(paint, figure.last)}`;
+  const label = `${figure.label}${wayOf(paint, figure)}${levelText(paint, figure.last)}`;
   drawLabel(paint, label, middle, top + size + 2 * scale, box.width);
   if (hasCourse) {
     const below = { ...box, top: box.top + box.height - course, height: course };
@@ -157,7 +157,7 @@ function drawCourse(
 ): void {
   const known = points.filter((point) => typeof point === 'number');
   const [low, high] = known.reduce(
-    ([least, most], point) => [Math.min(least, point), Math.max(most, point)],
+    ([min, max], point) => [Math.min(min, point), Math.max(max, point)],
     [Infinity, -Infinity],
   );
   pen.strokeStyle = colour;
@@ -167,8 +167,8 @@ function drawCourse(
   points.forEach((point, at) => {
     if (typeof point === 'number') {
       const x = box.left + (box.width * at) / Math.max(1, points.length - 1);
-      const share = high > low ? (point - low) / (high - low) : 0.5;
-      const y = box.top + box.height * (1 - share);
+      const fraction = high > low ? (point - low) / (high - low) : 0.5;
+      const y = box.top + box.height * (1 - fraction);
       if (isBegun) {
         pen.lineTo(x, y);
       } else {
@@ -185,7 +185,7 @@ function drawCourse(
  */
 export function endsOf(
   { last, points }: Pick<Figure, 'last' | 'points'>,
-  { least, most, thresholds, unit }: Look,
+  { min, max, thresholds, unit }: DrawOptions,
 ): { readonly low: number; readonly high: number } {
   let [smallest, largest] = [0, Math.max(last ?? 0, ...thresholds.map(({ at }) => at))];
   for (const point of points) {
@@ -194,8 +194,8 @@ export function endsOf(
     }
   }
   const usual = unit === '%' && largest <= 100 ? 100 : roundUp(largest);
-  const low = least ?? (smallest < 0 ? -roundUp(-smallest) : 0);
-  const high = most ?? usual;
+  const low = min ?? (smallest < 0 ? -roundUp(-smallest) : 0);
+  const high = max ?? usual;
   return high > low ? { low, high } : { low, high: low + 1 };
 }
 
@@ -212,8 +212,8 @@ const FIRST_ANGLE = Math.PI * 0.8;
 const LAST_ANGLE = Math.PI * 2.2;
 
 function drawGauge(paint: FigurePaint, figure: Figure, box: Box): void {
-  const { pen, scale, look, role, text } = paint;
-  const { low, high } = endsOf(figure, look);
+  const { pen, scale, drawOptions, role, text } = paint;
+  const { low, high } = endsOf(figure, drawOptions);
   const radius = Math.max(
     10,
     Math.min(box.width / 2, (box.height - LABEL * scale) / 1.75) - 8 * scale,
@@ -231,14 +231,14 @@ function drawGauge(paint: FigurePaint, figure: Figure, box: Box): void {
     pen.stroke();
   };
   arc(FIRST_ANGLE, LAST_ANGLE, radius - width / 2, width, role('line'));
-  look.thresholds.forEach(({ at, level }, place) => {
-    const end = look.thresholds[place + 1]?.at ?? high;
+  drawOptions.thresholds.forEach(({ at, level }, index) => {
+    const end = drawOptions.thresholds[index + 1]?.at ?? high;
     if (angle(end) > angle(at)) {
       arc(angle(at), angle(end), radius + 3 * scale, 4 * scale, role(level));
     }
   });
   if (figure.last !== undefined && angle(figure.last) > FIRST_ANGLE) {
-    const level = levelOf(figure.last, look.thresholds);
+    const level = levelOf(figure.last, drawOptions.thresholds);
     arc(FIRST_ANGLE, angle(figure.last), radius - width / 2, width, role(level ?? 'accent'));
   }
   const value = figure.last === undefined ? '–' : text(figure.last);
@@ -253,6 +253,6 @@ function drawGauge(paint: FigurePaint, figure: Figure, box: Box): void {
   const foot = y + radius * Math.sin(FIRST_ANGLE) + 6 * scale;
   pen.fillText(text(low), x + radius * Math.cos(FIRST_ANGLE), foot);
   pen.fillText(text(high), x + radius * Math.cos(LAST_ANGLE), foot);
-  const label = `${figure.label}${levelWord(paint, figure.last)}`;
+  const label = `${figure.label}${levelText(paint, figure.last)}`;
   drawLabel(paint, label, x, Math.max(foot, y + size) + 2 * scale, box.width - radius);
 }

@@ -17,9 +17,9 @@ export function paintAxes(self: uPlot, frame: Frame, role: Role): void {
   const { pen, box, scale } = frame;
   const right = box.left + box.width;
   const bottom = box.top + box.height;
-  self.axes.forEach((axis, place) => {
+  self.axes.forEach((axis, index) => {
     const { _splits: splits = [], _values: values = [] } = axis as DrawnAxis;
-    const isAcross = place === 0;
+    const isAcross = index === 0;
     const isRight = !isAcross && Number(axis.side) === RIGHT;
     const hasGrid = axis.grid?.show !== false;
     pen.font = `${11 * scale}px ${role('font-ui')}`;

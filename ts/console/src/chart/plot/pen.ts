@@ -42,7 +42,7 @@ export interface Frame {
   readonly box: Box;
   /** Device pixels per CSS pixel. */
   readonly scale: number;
-  readonly x: (place: number) => number;
+  readonly x: (value: number) => number;
   readonly y: (value: number, scale: string) => number;
   /** Visible range of the x axis. */
   readonly from: number;

@@ -4,7 +4,7 @@ import type { Range } from '../decimate.js';
 import type { Annotation } from './draw.js';
 import type { ChartKind } from '../kinds.js';
 import type { AxisKind, ChartData } from '../model.js';
-import type { Look } from '../options.js';
+import type { DrawOptions } from '../options.js';
 
 export interface PlotOptions {
   readonly kind: ChartKind;
@@ -15,7 +15,7 @@ export interface PlotOptions {
   readonly colours: readonly number[];
   readonly zone: Zone;
   readonly axis: Exclude<AxisKind, 'none'>;
-  readonly look: Look;
+  readonly drawOptions: DrawOptions;
   readonly annotations: readonly Annotation[];
   /** Visible range; `undefined` shows all points. */
   readonly range: Range | undefined;
@@ -26,6 +26,6 @@ export interface PlotOptions {
   readonly onCursor: (index: number | undefined) => void;
   readonly onZoom: (range: Range) => void;
   /** Moves the range by a fraction of its width. */
-  readonly onPan: (share: number) => void;
+  readonly onPan: (fraction: number) => void;
   readonly onReset: () => void;
 }

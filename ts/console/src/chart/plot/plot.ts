@@ -6,7 +6,7 @@ import uPlot from 'uplot';
 import { axesOf, axisNumber } from './axes.js';
 import { drawCandles, priceText, spacing } from '../candles.js';
 import { drawAnnotations, drawHeat, drawStrokes, drawThresholds, type Stroke } from './draw.js';
-import { colourPlace, type ChartKind } from '../kinds.js';
+import { colourNumber, type ChartKind } from '../kinds.js';
 import type { Point } from '../model.js';
 import { valueText } from '../options.js';
 import { paintAxes } from './paint-axes.js';
@@ -30,7 +30,7 @@ export interface Plot {
 
 const COLOURS = 8;
 const DASHES: readonly number[][] = [[], [7, 3], [], [4, 3], [], [7, 3], [], [10, 3, 2, 3]];
-const LABEL_ROOM = 110;
+const LABEL_MARGIN = 110;
 /** Half the width of a tick label, in pixels. */
 const FIRST_TICK = 32;
 const LABEL_HEIGHT = 14;
@@ -54,7 +54,7 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
       tzDate: (at) => (options.zone === 'utc' ? new UtcDate(at) : new Date(at)),
       legend: { show: false },
       // Without an axis on the left, the first tick label needs space there.
-      padding: [10, hasRightAxis ? 0 : endRoom(options), 0, candles ? FIRST_TICK : 0],
+      padding: [10, hasRightAxis ? 0 : endMargin(options), 0, candles ? FIRST_TICK : 0],
       cursor: {
         drag: { x: true, y: false, setScale: false },
         points: { size: 7, show: options.kind !== 'heatmap' },
@@ -102,7 +102,7 @@ function frameOf(self: uPlot, pen: Pen): Frame {
     pen,
     box: self.bbox,
     scale: devicePixelRatio,
-    x: (place) => self.valToPos(place, 'x', true),
+    x: (value) => self.valToPos(value, 'x', true),
     y: (value, scale) => self.valToPos(value, scale, true),
     from: self.scales['x']?.min ?? 0,
     to: self.scales['x']?.max ?? 0,
@@ -111,11 +111,11 @@ function frameOf(self: uPlot, pen: Pen): Frame {
 
 /** Draws everything inside the axes: series, thresholds, annotations and labels. */
 function drawAll(frame: Frame, options: PlotOptions, role: Role): void {
-  const { kind, data, look, annotations, axis } = options;
-  const text = (value: number): string => valueText(value, look, axisNumber);
+  const { kind, data, drawOptions, annotations, axis } = options;
+  const text = (value: number): string => valueText(value, drawOptions, axisNumber);
   frame.pen.save();
   if (kind === 'candles') {
-    drawCandles(frame, data, role, (price) => valueText(price, look, priceText));
+    drawCandles(frame, data, role, (price) => valueText(price, drawOptions, priceText));
   } else if (kind === 'heatmap') {
     drawHeat(frame, heatCells(data, frame.box.width / (MIN_CELL * frame.scale)), role);
   } else {
@@ -124,7 +124,7 @@ function drawAll(frame: Frame, options: PlotOptions, role: Role): void {
     drawStrokes(frame, kind, data, kind === 'stacked' ? strokes.toReversed() : strokes);
   }
   if (kind !== 'heatmap' && kind !== 'histogram') {
-    drawThresholds(frame, look, text, role);
+    drawThresholds(frame, drawOptions, text, role);
   }
   if (axis === 'time') {
     drawAnnotations(frame, annotations, role);
@@ -141,12 +141,12 @@ function strokesOf({ kind, data, shown, colours, second }: PlotOptions, role: Ro
     if (!shown[index]) {
       return [];
     }
-    const place = colours[index] ?? index;
+    const colour = colours[index] ?? index;
     const stroke: Stroke = {
       points,
       ...(kind === 'stacked' && below ? { base: below } : {}),
-      colour: colourOf(kind, place, role),
-      dash: ['stacked', 'depth'].includes(kind) ? [] : (DASHES[place % COLOURS] ?? []),
+      colour: colourOf(kind, colour, role),
+      dash: ['stacked', 'depth'].includes(kind) ? [] : (DASHES[colour % COLOURS] ?? []),
       scale: second[index] ? 'second' : 'y',
     };
     below = points;
@@ -155,8 +155,8 @@ function strokesOf({ kind, data, shown, colours, second }: PlotOptions, role: Ro
 }
 
 function colourOf(kind: ChartKind, series: number, role: Role): string {
-  const place = colourPlace(kind, series);
-  return role(place === 0 ? 'line-control' : `chart-${place}`);
+  const colour = colourNumber(kind, series);
+  return role(colour === 0 ? 'line-control' : `chart-${colour}`);
 }
 
 /** The dragged section of the axis becomes the visible range. */
@@ -226,8 +226,8 @@ function scalesOf(options: PlotOptions): uPlot.Scales {
 const LOGARITHMIC: Pick<uPlot.Scale, 'distr' | 'log'> = { distr: 3, log: 10 };
 
 /** Range of the y axis: the limits that the user chose, or else the smallest and largest values. */
-function downOf({ kind, data, look }: PlotOptions): uPlot.Scale {
-  const { isLog, least, most } = look;
+function downOf({ kind, data, drawOptions }: PlotOptions): uPlot.Scale {
+  const { isLog, min, max } = drawOptions;
   const hasVolume = kind === 'candles' && data.series.length > VOLUME_SERIES;
   const range = (low: number | null, high: number | null): uPlot.Range.MinMax => {
     if (isLog) {
@@ -240,15 +240,15 @@ function downOf({ kind, data, look }: PlotOptions): uPlot.Scale {
       return uPlot.rangeNum(low ?? 0, high ?? 1, 0.1, true);
     }
     const [bottom, top] = [low ?? 0, high ?? 1];
-    const room = (top - bottom || Math.abs(top) || 1) * 0.05;
-    return [bottom - room * (hasVolume ? 6 : 1), top + room];
+    const margin = (top - bottom || Math.abs(top) || 1) * 0.05;
+    return [bottom - margin * (hasVolume ? 6 : 1), top + margin];
   };
   return {
     ...(isLog ? LOGARITHMIC : {}),
     range: (_self, low, high) => {
       const [bottom, top] = range(low, high);
-      const from = isLog && (least ?? 0) <= 0 ? bottom : (least ?? bottom);
-      const to = most ?? top;
+      const from = isLog && (min ?? 0) <= 0 ? bottom : (min ?? bottom);
+      const to = max ?? top;
       return (to ?? 0) > (from ?? 0) ? [from, to] : [bottom, top];
     },
   };
@@ -259,15 +259,15 @@ const FROM_ZERO: ReadonlySet<ChartKind> = new Set(['bars', 'stacked', 'histogram
 
 function fromZero(min: number | null, max: number | null): uPlot.Range.MinMax {
   const [low, high] = [Math.min(0, min ?? 0), Math.max(0, max ?? 0)];
-  const room = (high - low || 1) * 0.06;
-  return [low < 0 ? low - room : 0, high > 0 ? high + room : 0];
+  const margin = (high - low || 1) * 0.06;
+  return [low < 0 ? low - margin : 0, high > 0 ? high + margin : 0];
 }
 
 function sizeOf(host: HTMLElement): { width: number; height: number } {
   return { width: Math.max(120, host.clientWidth), height: Math.max(80, host.clientHeight) };
 }
 
-function endRoom({ kind, data, shown }: PlotOptions): number {
+function endMargin({ kind, data, shown }: PlotOptions): number {
   if (kind === 'heatmap' || kind === 'histogram') {
     return 16;
   }
@@ -276,7 +276,7 @@ function endRoom({ kind, data, shown }: PlotOptions): number {
     return 16;
   }
   const longest = Math.max(...visible.map(({ label }) => label.length));
-  return Math.min(LABEL_ROOM, 18 + longest * 7);
+  return Math.min(LABEL_MARGIN, 18 + longest * 7);
 }
 
 /** The library manages only the values and the crosshair's points; this module draws the series. */
@@ -304,7 +304,7 @@ function drawLabels(frame: Frame, options: PlotOptions, role: Role): void {
     return;
   }
   const { pen, box, scale } = frame;
-  const places = visible.flatMap(({ series, index }) => {
+  const labels = visible.flatMap(({ series, index }) => {
     const at = lastShown(data.times, series.points, frame.to);
     const [time, point] = [data.times[at], series.points[at]];
     if (time === undefined || typeof point !== 'number') {
@@ -316,16 +316,16 @@ function drawLabels(frame: Frame, options: PlotOptions, role: Role): void {
   pen.textAlign = 'left';
   pen.textBaseline = 'middle';
   pen.fillStyle = role('text');
-  for (const place of places) {
-    const alone = places.every(
-      (other) => other === place || Math.abs(other.y - place.y) >= LABEL_HEIGHT * scale,
+  for (const label of labels) {
+    const alone = labels.every(
+      (other) => other === label || Math.abs(other.y - label.y) >= LABEL_HEIGHT * scale,
     );
-    const inside = place.y >= box.top && place.y <= box.top + box.height;
+    const inside = label.y >= box.top && label.y <= box.top + box.height;
     if (!alone || !inside) {
       continue;
     }
-    const text = place.label.length > 14 ? `${place.label.slice(0, 13)}…` : place.label;
-    pen.fillText(text, place.x + 6 * scale, place.y);
+    const text = label.label.length > 14 ? `${label.label.slice(0, 13)}…` : label.label;
+    pen.fillText(text, label.x + 6 * scale, label.y);
   }
 }
 

@@ -1,6 +1,6 @@
 /** A text cell, which is shown as Markdown and edited as source. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
-import type { CellProps } from '../parts.js';
+import type { CellProps } from '../context.js';
 import { MAX_TEXT_LENGTH, type MarkdownCell } from '../../cells/model.js';
 import { texts } from '../../texts.js';
 

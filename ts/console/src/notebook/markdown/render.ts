@@ -10,10 +10,10 @@ import { texts } from '../../texts.js';
 /** Maximum nesting depth; deeper Markdown is shown as source. */
 const DEEPEST = 16;
 /** Maximum length; longer texts are shown as source, because parsing them would block the page. */
-const LONGEST = 64 * 1024;
+const MAX_TEXT_LENGTH = 64 * 1024;
 
 export function render(text: string): Node[] {
-  if (text.length > LONGEST) {
+  if (text.length > MAX_TEXT_LENGTH) {
     return [element('pre', text)];
   }
   try {
@@ -103,9 +103,9 @@ function entities(text: string): string {
 /** Headings in a notebook start one level below the page's own heading. */
 function heading({ depth }: Tokens.Heading, inner: readonly Node[]): HTMLElement {
   const level = Math.min(6, depth + 1) as 2 | 3 | 4 | 5 | 6;
-  const made = element(`h${level}`, ...inner);
-  made.className = `level-${depth}`;
-  return made;
+  const created = element(`h${level}`, ...inner);
+  created.className = `level-${depth}`;
+  return created;
 }
 
 function list(token: Tokens.List, depth: number): HTMLElement {
@@ -113,11 +113,11 @@ function list(token: Tokens.List, depth: number): HTMLElement {
     const mark = item.task ? [item.checked === true ? '☑ ' : '☐ '] : [];
     return element('li', ...mark, ...nodesOf(item.tokens, depth));
   });
-  const made = element(token.ordered ? 'ol' : 'ul', ...items);
-  if (made instanceof HTMLOListElement && typeof token.start === 'number') {
-    made.start = token.start;
+  const created = element(token.ordered ? 'ol' : 'ul', ...items);
+  if (created instanceof HTMLOListElement && typeof token.start === 'number') {
+    created.start = token.start;
   }
-  return made;
+  return created;
 }
 
 function table({ header, rows }: Tokens.Table, depth: number): HTMLElement {
@@ -135,18 +135,18 @@ function link({ href }: Tokens.Link, inner: readonly Node[]): HTMLElement {
   if (!address || !SCHEMES.has(address.protocol)) {
     return element('span', ...inner);
   }
-  const made = element('a', ...inner);
-  made.href = address.href;
-  made.target = '_blank';
-  made.rel = 'noopener noreferrer nofollow';
-  return made;
+  const created = element('a', ...inner);
+  created.href = address.href;
+  created.target = '_blank';
+  created.rel = 'noopener noreferrer nofollow';
+  return created;
 }
 
 function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   ...inner: readonly (Node | string)[]
 ): HTMLElementTagNameMap[Name] {
-  const made = document.createElement(name);
-  made.append(...inner);
-  return made;
+  const created = document.createElement(name);
+  created.append(...inner);
+  return created;
 }

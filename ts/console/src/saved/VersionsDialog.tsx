@@ -2,14 +2,14 @@
 import { createSignal, createUniqueId, For, onMount, type JSX } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { showToast } from '../page/notices.js';
-import type { Keeper } from './keeper.js';
+import type { NotebookSync } from './sync.js';
 import { Failure } from '../ui/Failure.js';
 import { messageOf } from '../model/message.js';
 import { fill, fillNodes } from '../fill.js';
 import { texts } from '../texts.js';
 
 export function VersionsDialog(props: {
-  keeper: Keeper;
+  sync: NotebookSync;
   id: string;
   onClose: () => void;
 }): JSX.Element {
@@ -37,7 +37,7 @@ export function VersionsDialog(props: {
   const restore = (): void => {
     const draft = text();
     if (draft !== undefined) {
-      props.keeper.restore(draft);
+      props.sync.restore(draft);
       dialog.close();
       showToast({
         text: fill(texts.versions.restored, { version: chosen() ?? '' }),
@@ -57,7 +57,7 @@ export function VersionsDialog(props: {
     >
       <header>
         <h2 id={title}>
-          {fillNodes(texts.versions.title, { title: <bdi>{props.keeper.title}</bdi> })}
+          {fillNodes(texts.versions.title, { title: <bdi>{props.sync.title}</bdi> })}
         </h2>
       </header>
       <div class="versions">
@@ -95,7 +95,7 @@ function VersionList(props: {
             >
               <b>{fill(texts.common.version, { version: version.version })}</b>
               <span class="hint">
-                {instant(version.changed)}, <bdi>{version.changedBy}</bdi>
+                {dateTimeText(version.changed)}, <bdi>{version.changedBy}</bdi>
               </span>
             </button>
           </li>
@@ -106,6 +106,6 @@ function VersionList(props: {
 }
 
 /** Formats a time as `2026-11-27 10:30`, in UTC like all times that the server reports. */
-export function instant(iso: string): string {
+export function dateTimeText(iso: string): string {
   return fill(texts.versions.dateTime, { date: iso.slice(0, 10), time: iso.slice(11, 16) });
 }

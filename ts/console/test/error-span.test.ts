@@ -1,7 +1,7 @@
 /** Tests that the word which caused an error is found, and the intended word is suggested. */
 import test from 'ava';
 
-import { expectedWord, wrongSpan } from '../src/sql/meant.js';
+import { expectedWord, wrongSpan } from '../src/sql/error-span.js';
 
 function wrong(text: string, mark: string, message: string): string {
   const { start, end } = wrongSpan(text, text.indexOf(mark), message);

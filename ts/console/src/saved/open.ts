@@ -1,11 +1,11 @@
 /** Opens saved notebooks in a tab without running them. */
 import * as notebooks from '../api/notebooks.js';
 import { openPage } from '../page/pages.js';
-import { keptOf } from './keeper.js';
+import { savedNotebookOf } from './sync.js';
 import type { Workspace } from '../state/workspace.js';
 
 /** Activates the tab that has the notebook, or opens one. */
-export async function openKept(workspace: Workspace, id: string): Promise<void> {
+export async function openSaved(workspace: Workspace, id: string): Promise<void> {
   if (!select(workspace, id)) {
     add(workspace, await notebooks.open(id));
   }
@@ -29,8 +29,8 @@ function select(workspace: Workspace, id: string): boolean {
 
 function add(workspace: Workspace, opened: notebooks.Opened, link?: string): void {
   openPage('sql');
-  const kept = keptOf(opened, opened.text, link);
-  workspace.addNotebook(opened.title, opened.text, { approved: false, kept });
+  const savedNotebook = savedNotebookOf(opened, opened.text, link);
+  workspace.addNotebook(opened.title, opened.text, { approved: false, kept: savedNotebook });
 }
 
 /** The console's URL for a shared notebook, from the link that its owner created. */

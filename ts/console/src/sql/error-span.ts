@@ -57,12 +57,12 @@ export function wrongSpan(text: string, offset: number, message: string): Span {
   if (before !== undefined && expectedWord(text.slice(before.start, before.end), message)) {
     return before;
   }
-  const parts = /^(?:\.\w+)+/.exec(text.slice(span.end))?.[0] ?? '';
-  const whole = text.slice(span.start, span.end + parts.length);
-  if (parts === '' || !message.includes(whole)) {
+  const suffix = /^(?:\.\w+)+/.exec(text.slice(span.end))?.[0] ?? '';
+  const whole = text.slice(span.start, span.end + suffix.length);
+  if (suffix === '' || !message.includes(whole)) {
     return span;
   }
-  const end = span.end + parts.length;
+  const end = span.end + suffix.length;
   return { start: text.lastIndexOf('.', end - 1) + 1, end };
 }
 

@@ -25,7 +25,7 @@ interface GridTail {
   readonly setAtEnd: (isAtEnd: boolean) => void;
 }
 
-export interface GridParts extends GridProps {
+export interface GridContext extends GridProps {
   readonly layout: GridLayout;
   /** The cell under the cursor, by position. */
   readonly cell: Cell;

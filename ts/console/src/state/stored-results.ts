@@ -4,12 +4,12 @@
  */
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
-import { mayBeKept } from './history.js';
+import { mayBeStored } from './history.js';
 import type { EarlierResult } from './run.js';
 import { loadAll, remove, saveDated } from './store.js';
 import type { Dated } from '../api/workspace.js';
 
-interface Kept extends Dated {
+interface StoredResult extends Dated {
   /** Empty if no login is required. */
   readonly user: string;
   readonly statement: string;
@@ -19,39 +19,39 @@ interface Kept extends Dated {
 }
 
 const PREFIX = 'result/';
-const KEPT_ROWS = 1000;
+const MAX_STORED_ROWS = 1000;
 /** Maximum characters of a stored result; wide rows mean fewer rows. */
-const LONGEST = 1_000_000;
+const MAX_RESULT_LENGTH = 1_000_000;
 const MAX_RESULTS = 20;
 
 /** Stores the first rows of a tab's result. */
-export async function keepResult(tab: string, result: Result, user: string): Promise<void> {
+export async function storeResult(tab: string, result: Result, user: string): Promise<void> {
   const { statement, columns, timestamp, total = result.rows.length } = result;
   const key = PREFIX + tab;
   const rows: Row[] = [];
   let length = 0;
-  for (const row of result.rows.slice(0, KEPT_ROWS)) {
+  for (const row of result.rows.slice(0, MAX_STORED_ROWS)) {
     length += JSON.stringify(row).length;
-    if (length > LONGEST) {
+    if (length > MAX_RESULT_LENGTH) {
       break;
     }
     rows.push(row);
   }
-  if (!mayBeKept(statement) || rows.length === 0 || result.skipped > 0) {
+  if (!mayBeStored(statement) || rows.length === 0 || result.skipped > 0) {
     await remove([key]);
     return;
   }
   const head = { query: statement, columns: [...columns], timestamp };
-  const kept: Kept = { changed: Date.now(), user, statement, head, rows, total };
-  await saveDated(new Map([[key, kept]]));
+  const stored: StoredResult = { changed: Date.now(), user, statement, head, rows, total };
+  await saveDated(new Map([[key, stored]]));
 }
 
 /** Results of a user's tabs, by tab; results of other users and expired ones are removed. */
-export async function keptResults(user: string): Promise<ReadonlyMap<string, EarlierResult>> {
-  const found = [...(await loadAll<Kept>(PREFIX))].sort(
+export async function storedResults(user: string): Promise<ReadonlyMap<string, EarlierResult>> {
+  const found = [...(await loadAll<StoredResult>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,
   );
-  const own = found.filter(([, kept]) => kept.user === user).slice(0, MAX_RESULTS);
+  const own = found.filter(([, stored]) => stored.user === user).slice(0, MAX_RESULTS);
   await remove(found.filter((one) => !own.includes(one)).map(([key]) => key));
   return new Map(
     own.map(([key, { statement, head, rows, changed, total }]) => {

@@ -4,23 +4,23 @@ import type { Opened } from '../api/notebooks.js';
 import { read, write } from '../cells/file.js';
 import type { Notebook } from '../cells/model.js';
 import { Icon } from '../ui/icons.js';
-import type { Keeper } from './keeper.js';
+import type { NotebookSync } from './sync.js';
 import { merge, type Choice, type Conflict, type Merge } from './merge.js';
 import { fill, fillNodes } from '../fill.js';
 import { countText } from '../model/format.js';
 import { texts } from '../texts.js';
 
 interface OfferProps {
-  readonly keeper: Keeper;
+  readonly sync: NotebookSync;
   /** The notebook in the tab; `undefined` if this page cannot parse it. */
   readonly mine: Notebook | undefined;
 }
 
 export function MergeOffer(props: OfferProps): JSX.Element {
-  const { keeper } = props;
+  const { sync } = props;
   const [isMerging, setMerging] = createSignal(false);
   return (
-    <Show when={keeper.newer()}>
+    <Show when={sync.newer()}>
       {(newer) => (
         <div class="notebook-note" role="alert">
           <Icon name="alert" />
@@ -31,21 +31,21 @@ export function MergeOffer(props: OfferProps): JSX.Element {
                 version: newer().version,
               })}
             </b>{' '}
-            {keeper.isChanged ? texts.merge.youChanged : texts.merge.youView}
+            {sync.isChanged ? texts.merge.youChanged : texts.merge.youView}
           </span>
           <span class="spring" />
           <Show
-            when={keeper.isChanged}
+            when={sync.isChanged}
             fallback={
-              <button class="button small" onClick={() => keeper.takeTheirs()}>
+              <button class="button small" onClick={() => sync.takeTheirs()}>
                 {texts.merge.showNewVersion}
               </button>
             }
           >
-            <button class="button small" onClick={() => keeper.takeTheirs()}>
+            <button class="button small" onClick={() => sync.takeTheirs()}>
               {texts.merge.useTheirs}
             </button>
-            <Show when={keeper.kept?.access !== 'read' && mergeOf(props, newer())}>
+            <Show when={sync.savedNotebook?.access !== 'read' && mergeOf(props, newer())}>
               {(merged) => (
                 <>
                   <button class="button small primary" onClick={() => setMerging(true)}>
@@ -53,7 +53,7 @@ export function MergeOffer(props: OfferProps): JSX.Element {
                   </button>
                   <Show when={isMerging()}>
                     <MergeDialog
-                      keeper={keeper}
+                      sync={sync}
                       newer={newer()}
                       merge={merged()}
                       onClose={() => setMerging(false)}
@@ -70,8 +70,8 @@ export function MergeOffer(props: OfferProps): JSX.Element {
 }
 
 /** `undefined` if one of the texts cannot be parsed as a notebook. */
-function mergeOf({ keeper, mine }: OfferProps, newer: Opened): Merge | undefined {
-  const base = notebookOf(keeper.kept?.text ?? '');
+function mergeOf({ sync, mine }: OfferProps, newer: Opened): Merge | undefined {
+  const base = notebookOf(sync.savedNotebook?.text ?? '');
   const theirs = notebookOf(newer.text);
   return base && mine && theirs ? merge(base, mine, theirs) : undefined;
 }
@@ -85,7 +85,7 @@ function notebookOf(text: string): Notebook | undefined {
 }
 
 function MergeDialog(props: {
-  keeper: Keeper;
+  sync: NotebookSync;
   newer: Opened;
   merge: Merge;
   onClose: () => void;
@@ -99,7 +99,7 @@ function MergeDialog(props: {
   onMount(() => dialog.showModal());
   const save = (): void => {
     dialog.close();
-    void props.keeper.saveMerged(write(props.merge.merged(choices())));
+    void props.sync.saveMerged(write(props.merge.merged(choices())));
   };
   return (
     <dialog

@@ -6,7 +6,7 @@ import type { Accessor } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { SqlError } from '../api/client.js';
 import { showFailure, showToast } from '../page/notices.js';
-import type { KeptNotebook, Tab } from '../state/tab.js';
+import type { SavedNotebook, Tab } from '../state/tab.js';
 import type { Workspace } from '../state/workspace.js';
 import { signal } from '../model/signal.js';
 import { fill } from '../fill.js';
@@ -14,7 +14,7 @@ import { texts } from '../texts.js';
 
 const GONE = 404;
 
-export class Keeper {
+export class NotebookSync {
   readonly #isSaving = signal(false);
   readonly isSaving: Accessor<boolean> = this.#isSaving;
   readonly #newer = signal<notebooks.Opened | undefined>(undefined);
@@ -28,7 +28,7 @@ export class Keeper {
     this.#tab = tab;
   }
 
-  get kept(): KeptNotebook | undefined {
+  get savedNotebook(): SavedNotebook | undefined {
     return this.#tab.notebook?.kept;
   }
 
@@ -43,24 +43,25 @@ export class Keeper {
 
   /** Whether the tab has changes that are not saved on the server. */
   get isChanged(): boolean {
-    const { kept } = this;
-    return kept?.text !== this.#tab.draft || kept.title !== this.#tab.title;
+    const { savedNotebook } = this;
+    return savedNotebook?.text !== this.#tab.draft || savedNotebook.title !== this.#tab.title;
   }
 
   /** Saves the notebook: as the next version, or as a new notebook of this user. */
-  async save(text = this.#tab.draft, based = this.kept?.version): Promise<void> {
-    const { kept } = this;
+  async save(text = this.#tab.draft, based = this.savedNotebook?.version): Promise<void> {
+    const { savedNotebook } = this;
     if (this.isSaving()) {
       return;
     }
     this.#isSaving.set(true);
     try {
       const { title } = this.#tab;
-      const isOwn = kept !== undefined && kept.access !== 'read' && based !== undefined;
+      const isOwn =
+        savedNotebook !== undefined && savedNotebook.access !== 'read' && based !== undefined;
       const saved = isOwn
-        ? await notebooks.save(kept.id, based, { title, text })
+        ? await notebooks.save(savedNotebook.id, based, { title, text })
         : await notebooks.create(title, text);
-      this.#workspace.keepNotebook(this.#tab.id, keptOf(saved, text));
+      this.#workspace.setSaved(this.#tab.id, savedNotebookOf(saved, text));
       this.#newer.set(undefined);
       showToast({
         text: fill(texts.saving.versionSaved, { title: saved.title, version: saved.version }),
@@ -74,11 +75,11 @@ export class Keeper {
 
   async #failed(cause: unknown): Promise<void> {
     if (cause instanceof notebooks.Outdated) {
-      await this.look();
+      await this.poll();
       return;
     }
     if (cause instanceof SqlError && cause.status === GONE) {
-      this.#workspace.keepNotebook(this.#tab.id, undefined);
+      this.#workspace.setSaved(this.#tab.id, undefined);
       showFailure(texts.saving.notebookGone);
       return;
     }
@@ -89,21 +90,21 @@ export class Keeper {
    * Checks whether another user has saved a newer version. Failures are ignored; the next check
    * follows.
    */
-  async look(): Promise<void> {
-    const { kept } = this;
-    if (kept === undefined || document.hidden) {
+  async poll(): Promise<void> {
+    const { savedNotebook } = this;
+    if (savedNotebook === undefined || document.hidden) {
       return;
     }
     try {
-      const { id, link, version } = kept;
+      const { id, link, version } = savedNotebook;
       const now = await (link === undefined
-        ? notebooks.look(id, version)
+        ? notebooks.poll(id, version)
         : notebooks.openLinked(link));
-      if (now.version !== this.kept?.version) {
-        const text = now.text ?? (await notebooks.open(kept.id)).text;
+      if (now.version !== this.savedNotebook?.version) {
+        const text = now.text ?? (await notebooks.open(savedNotebook.id)).text;
         this.#newer.set({ ...now, text });
-      } else if (now.access !== kept.access) {
-        this.#workspace.keepNotebook(this.#tab.id, { ...kept, access: now.access });
+      } else if (now.access !== savedNotebook.access) {
+        this.#workspace.setSaved(this.#tab.id, { ...savedNotebook, access: now.access });
       }
     } catch {
       // Connection failures are reported elsewhere. That the notebook was deleted is reported on
@@ -123,7 +124,10 @@ export class Keeper {
       workspace.addNotebook(`${title} (mine)`, draft, { approved: false });
       workspace.select(this.#tab.id);
     }
-    workspace.replaceNotebook(this.#tab.id, keptOf(newer, newer.text, this.kept?.link));
+    workspace.replaceNotebook(
+      this.#tab.id,
+      savedNotebookOf(newer, newer.text, this.savedNotebook?.link),
+    );
     this.#newer.set(undefined);
   }
 
@@ -131,17 +135,17 @@ export class Keeper {
   async saveMerged(text: string): Promise<void> {
     const newer = this.newer();
     if (newer) {
-      this.#workspace.replaceNotebook(this.#tab.id, keptOf(newer, newer.text), text);
+      this.#workspace.replaceNotebook(this.#tab.id, savedNotebookOf(newer, newer.text), text);
       this.#newer.set(undefined);
       await this.save(text, newer.version);
     }
   }
 }
 
-export function keptOf(
+export function savedNotebookOf(
   { id, version, title, access }: notebooks.Listed,
   text: string,
   link?: string,
-): KeptNotebook {
+): SavedNotebook {
   return { id, version, title, access, text, ...(link === undefined ? {} : { link }) };
 }

@@ -1,12 +1,12 @@
 /** Components shared by the panes of all views: actions and facts. */
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
-import { askToDrop } from '../dialogs/ask-to-drop.js';
+import { confirmDrop } from '../dialogs/confirm-drop.js';
 import { Icon, type IconName } from '../ui/icons.js';
 import { addressOf } from '../page/pages.js';
 import type { Job } from '../state/jobs.js';
 import { mayDo, readOwnRights, type OwnGrant } from '../state/own-rights.js';
 import type { Session } from '../state/session.js';
-import { countText, instantText } from '../model/format.js';
+import { countText, timestampText } from '../model/format.js';
 import type { Attempt } from './StatementDialog.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -114,7 +114,7 @@ export function dropAction(props: PaneProps<unknown>, permission: string): ViewA
   const drop = async (): Promise<void> => {
     const { session, name, run } = props;
     const entry = session.schema.entryOf(name);
-    const statement = entry && (await askToDrop(entry));
+    const statement = entry && (await confirmDrop(entry));
     if (statement !== undefined) {
       await run(statement, fill(texts.common.wasDropped, { name }));
     }
@@ -176,7 +176,7 @@ export function jobFacts(job: Job | undefined, reason: string | undefined): Fact
       name: texts.common.job,
       text: failures > 0 ? `${state}, ${countText(failures, texts.counts.times)}` : state,
     },
-    ...(nextRun === undefined ? [] : [{ name: next, text: instantText(nextRun) }]),
+    ...(nextRun === undefined ? [] : [{ name: next, text: timestampText(nextRun) }]),
     ...(lastError === undefined || lastError === reason
       ? []
       : [{ name: texts.common.lastError, text: lastError, width: 'wide', isBad: true } as const]),

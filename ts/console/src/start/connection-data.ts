@@ -1,7 +1,7 @@
 /** Connection data for clients of this server, as far as visitors of the page may see them. */
 import { query, type Settings } from '../api/client.js';
 import type { SignIn } from '../signin/state.js';
-import type { Doors, WireLogin } from './snippets.js';
+import type { ConnectionData, WireLogin } from './snippets.js';
 import { texts } from '../texts.js';
 
 /** Default password of a new installation. */
@@ -10,7 +10,10 @@ const FIRST_USER = 'admin';
 /** User name that is sent with a token as the password. */
 const TOKEN_USER = '_sso';
 
-export async function doorsOf({ config }: Settings, signIn: SignIn): Promise<Doors> {
+export async function connectionDataOf(
+  { config }: Settings,
+  signIn: SignIn,
+): Promise<ConnectionData> {
   const http = new URL('.', location.href).href.replace(/[#?].*$/, '');
   const httpUser = signIn.state === 'in' ? signIn.user : undefined;
   const sendsIdToken = config['acl.oidc.groups.encoded.in.token'] === true;
@@ -18,9 +21,13 @@ export async function doorsOf({ config }: Settings, signIn: SignIn): Promise<Doo
   const token = signIn.state === 'in' && signIn.byProvider ? sent : undefined;
   const port = config['pg.port'];
   if (typeof port !== 'number') {
-    return { http, httpUser, token, place: undefined, wire: undefined };
+    return { http, httpUser, token, endpoint: undefined, wire: undefined };
   }
-  const place = { host: location.hostname, port, isEncrypted: config['pg.tls.enabled'] === true };
+  const endpoint = {
+    host: location.hostname,
+    port,
+    isEncrypted: config['pg.tls.enabled'] === true,
+  };
   const takesTokens = config['acl.oidc.pg.token.as.password.enabled'] === true;
   const wire =
     token === undefined
@@ -28,7 +35,7 @@ export async function doorsOf({ config }: Settings, signIn: SignIn): Promise<Doo
       : takesTokens
         ? { user: TOKEN_USER, password: undefined }
         : undefined;
-  return { http, httpUser, token, place, wire };
+  return { http, httpUser, token, endpoint, wire };
 }
 
 /**

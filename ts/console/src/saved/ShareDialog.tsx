@@ -21,10 +21,10 @@ export function ShareDialog(props: {
   const [link, setAddress] = createSignal('');
   const [name, setName] = createSignal('');
   const [isRead, setRead] = createSignal(false);
-  const take = ({ shares: given = [], link: made }: notebooks.Listed): void => {
+  const take = ({ shares: given = [], link: linkId }: notebooks.Listed): void => {
     setShares(given);
-    setLink(typeof made === 'string');
-    setAddress(typeof made === 'string' ? addressOfLink(made) : '');
+    setLink(typeof linkId === 'string');
+    setAddress(typeof linkId === 'string' ? addressOfLink(linkId) : '');
   };
   const [failure, setFailure] = createSignal('');
   onMount(() => {
@@ -35,9 +35,9 @@ export function ShareDialog(props: {
     read().catch((cause: unknown) => setFailure(messageOf(cause)));
   });
   const add = (): void => {
-    const wanted = name().trim();
-    if (wanted !== '' && !shares().some((one) => one.name === wanted)) {
-      setShares([...shares(), { name: wanted, access: 'read' }]);
+    const user = name().trim();
+    if (user !== '' && !shares().some((one) => one.name === user)) {
+      setShares([...shares(), { name: user, access: 'read' }]);
     }
     setName('');
   };
@@ -54,7 +54,7 @@ export function ShareDialog(props: {
     <FormDialog
       title={texts.common.share}
       name={props.title}
-      keep={texts.common.cancel}
+      cancel={texts.common.cancel}
       act={hasLink() ? texts.share.shareAndCopyLink : texts.common.share}
       isComplete={isRead()}
       submit={submit}

@@ -36,13 +36,13 @@ export interface Merge {
 }
 
 /** The cells or settings of one version by key, in order. */
-type Parts<T> = ReadonlyMap<string, T>;
+type Keyed<T> = ReadonlyMap<string, T>;
 
-interface Piece<T> {
+interface Comparison<T> {
   readonly key: string;
   readonly mine: T | undefined;
   readonly theirs: T | undefined;
-  readonly take: 'mine' | 'theirs' | 'asked';
+  readonly take: 'mine' | 'theirs' | 'conflict';
   readonly isSame: boolean;
 }
 
@@ -53,33 +53,37 @@ export function merge(base: Notebook, mine: Notebook, theirs: Notebook): Merge {
     mine: keyed(mine.cells, before),
     theirs: keyed(theirs.cells, before),
   };
-  const pieces = compared(cells.base, cells.mine, cells.theirs, cellText);
+  const comparisons = compared(cells.base, cells.mine, cells.theirs, cellText);
   const settings = compared(settingsOf(base), settingsOf(mine), settingsOf(theirs), JSON.stringify);
   const order = orderOf([...cells.base.keys()], [...cells.mine.keys()], [...cells.theirs.keys()]);
-  const all: readonly Piece<unknown>[] = [...settings, ...pieces];
+  const all: readonly Comparison<unknown>[] = [...settings, ...comparisons];
   return {
     conflicts: [
-      ...settings.filter(isAsked).map(settingConflict),
-      ...pieces.filter(isAsked).map(cellConflict),
+      ...settings.filter(isConflict).map(settingConflict),
+      ...comparisons.filter(isConflict).map(cellConflict),
     ],
     mine: all.filter(({ take, isSame }) => take === 'mine' && !isSame).length,
     theirs: all.filter(({ take, isSame }) => take === 'theirs' && !isSame).length,
     merged: (choices) => ({
       ...chosenSettings(settings, choices),
-      cells: chosenCells(order, new Map(pieces.map((piece) => [piece.key, piece])), choices),
+      cells: chosenCells(
+        order,
+        new Map(comparisons.map((comparison) => [comparison.key, comparison])),
+        choices,
+      ),
     }),
   };
 }
 
-function isAsked({ take }: Piece<unknown>): boolean {
-  return take === 'asked';
+function isConflict({ take }: Comparison<unknown>): boolean {
+  return take === 'conflict';
 }
 
 /**
  * SQL cells are identified by name. Text cells are identified by the cell before them, unless their
  * text is unchanged.
  */
-function keyed(cells: readonly Cell[], before: Parts<Cell>): Parts<Cell> {
+function keyed(cells: readonly Cell[], before: Keyed<Cell>): Keyed<Cell> {
   const known = new Map<string, string>();
   for (const [key, cell] of before) {
     if (cell.kind === 'markdown' && !known.has(cell.text)) {
@@ -97,9 +101,9 @@ function keyed(cells: readonly Cell[], before: Parts<Cell>): Parts<Cell> {
       found.set(after, cell);
       continue;
     }
-    const kept = known.get(cell.text);
-    if (kept !== undefined && !found.has(kept)) {
-      found.set(kept, cell);
+    const base = known.get(cell.text);
+    if (base !== undefined && !found.has(base)) {
+      found.set(base, cell);
       continue;
     }
     let number = 1;
@@ -116,18 +120,18 @@ function textKey(after: string, number: number): string {
 }
 
 function compared<T>(
-  base: Parts<T>,
-  mine: Parts<T>,
-  theirs: Parts<T>,
+  base: Keyed<T>,
+  mine: Keyed<T>,
+  theirs: Keyed<T>,
   textOf: (value: T) => string,
-): Piece<T>[] {
+): Comparison<T>[] {
   const text = (value: T | undefined): string | undefined =>
     value === undefined ? undefined : textOf(value);
   return [...new Set([...base.keys(), ...theirs.keys(), ...mine.keys()])].map((key) => {
     const [was, left, right] = [base.get(key), mine.get(key), theirs.get(key)];
     const [old, ours, other] = [text(was), text(left), text(right)];
     const isSame = ours === other;
-    const take = isSame || ours === old ? 'theirs' : other === old ? 'mine' : 'asked';
+    const take = isSame || ours === old ? 'theirs' : other === old ? 'mine' : 'conflict';
     return { key, mine: left, theirs: right, take, isSame };
   });
 }
@@ -160,7 +164,7 @@ function cellText(cell: Cell): string {
   return JSON.stringify({ ...cell, id: '' });
 }
 
-function cellConflict({ key, mine, theirs }: Piece<Cell>): Conflict {
+function cellConflict({ key, mine, theirs }: Comparison<Cell>): Conflict {
   const cell = mine ?? theirs;
   return {
     key,
@@ -180,7 +184,7 @@ function shownCell(cell: Cell): string {
     return cell.text;
   }
   const options = Object.entries(cell.options ?? {}).map(([name, value]) => `${name} ${value}`);
-  const looks = [
+  const properties = [
     cell.title,
     cell.view,
     cell.chart,
@@ -189,12 +193,12 @@ function shownCell(cell: Cell): string {
   ]
     .filter((one) => one !== undefined && one !== 'grid')
     .join(', ');
-  return looks === '' ? cell.text : `-- ${looks}\n${cell.text}`;
+  return properties === '' ? cell.text : `-- ${properties}\n${cell.text}`;
 }
 
 type Setting = NotebookSettings[keyof NotebookSettings] | Variable;
 
-function settingsOf({ layout, refresh, range, variables }: Notebook): Parts<Setting> {
+function settingsOf({ layout, refresh, range, variables }: Notebook): Keyed<Setting> {
   return new Map<string, Setting>([
     ['layout', layout],
     ['refresh', refresh],
@@ -209,7 +213,7 @@ const SETTING_NAMES: Readonly<Record<string, string>> = {
   range: texts.common.timeRange,
 };
 
-function settingConflict({ key, mine, theirs }: Piece<Setting>): Conflict {
+function settingConflict({ key, mine, theirs }: Comparison<Setting>): Conflict {
   const shown = (value: Setting | undefined): string | undefined =>
     value === undefined || typeof value === 'string' || typeof value === 'number'
       ? value?.toString()
@@ -224,12 +228,12 @@ function settingConflict({ key, mine, theirs }: Piece<Setting>): Conflict {
 }
 
 function chosenSettings(
-  pieces: readonly Piece<Setting>[],
+  comparisons: readonly Comparison<Setting>[],
   choices: ReadonlyMap<string, Choice>,
 ): NotebookSettings {
   const chosen = new Map(
-    pieces.map(({ key, mine, theirs, take }) => {
-      const side = take === 'asked' ? (choices.get(key) ?? 'theirs') : take;
+    comparisons.map(({ key, mine, theirs, take }) => {
+      const side = take === 'conflict' ? (choices.get(key) ?? 'theirs') : take;
       return [key, side === 'mine' ? mine : theirs];
     }),
   );
@@ -245,19 +249,19 @@ function chosenSettings(
 
 function chosenCells(
   order: readonly string[],
-  pieces: ReadonlyMap<string, Piece<Cell>>,
+  comparisons: ReadonlyMap<string, Comparison<Cell>>,
   choices: ReadonlyMap<string, Choice>,
 ): Cell[] {
   const cells: Cell[] = [];
   for (const key of order) {
-    const { mine, theirs, take } = pieces.get(key) ?? { take: 'theirs' };
-    const side = take === 'asked' ? (choices.get(key) ?? 'theirs') : take;
+    const { mine, theirs, take } = comparisons.get(key) ?? { take: 'theirs' };
+    const side = take === 'conflict' ? (choices.get(key) ?? 'theirs') : take;
     const first = side === 'mine' ? mine : theirs;
     if (first) {
       cells.push(first);
     }
     if (side === 'both' && mine) {
-      cells.push(beside(mine, cells, pieces));
+      cells.push(beside(mine, cells, comparisons));
     }
   }
   return cells;
@@ -269,12 +273,12 @@ function chosenCells(
 function beside(
   cell: Cell,
   cells: readonly Cell[],
-  pieces: ReadonlyMap<string, Piece<Cell>>,
+  comparisons: ReadonlyMap<string, Comparison<Cell>>,
 ): Cell {
   if (cell.kind === 'markdown') {
     return cell;
   }
-  const others = [...pieces.values()].flatMap(({ mine, theirs }) => [mine, theirs]);
+  const others = [...comparisons.values()].flatMap(({ mine, theirs }) => [mine, theirs]);
   const taken = [...cells, ...others].filter((one) => one !== undefined);
   return { ...cell, name: freeName({ cells: taken }, cell.name) };
 }

@@ -21,59 +21,59 @@ import { texts } from '../texts.js';
 export type Versions = ReadonlyMap<string, string>;
 
 /** Number of rows to read in one query if the loaded rows are out of date. */
-const READ_ANEW = 20_000;
+const REREAD_ROWS = 20_000;
 
 /** Replaces a result with its successor; returns whether the old result was still displayed. */
 type Replace = (next: Result) => boolean;
 
 /** Makes the remaining rows loadable on demand, or records the reason why they are not. */
-export async function beyond(result: Result, known: Versions, replace: Replace): Promise<void> {
+export async function loadLazily(result: Result, known: Versions, replace: Replace): Promise<void> {
   try {
     const tables = await tablesOf(result.statement);
     if (typeof tables === 'string') {
-      result.beyond.set(tables);
+      result.lazyRows.set(tables);
       return;
     }
     const now = await versionsOf(tables);
     const isKnown = tables.every((name) => known.has(name) && known.get(name) === now.get(name));
     await count(result);
-    const place = { tables, replace, versions: isKnown ? textOf(now) : undefined };
-    result.beyond.set(windowsOf(result, place));
+    const source = { tables, replace, versions: isKnown ? textOf(now) : undefined };
+    result.lazyRows.set(windowsOf(result, source));
   } catch (cause) {
-    result.beyond.set(messageOf(cause));
+    result.lazyRows.set(messageOf(cause));
   }
 }
 
-interface Place {
+interface LazySource {
   readonly tables: readonly string[];
   readonly replace: Replace;
   /** Versions of the tables when the rows were read, if known for certain. */
   readonly versions: string | undefined;
 }
 
-function windowsOf(result: Result, place: Place, notice?: string): Windows {
+function windowsOf(result: Result, source: LazySource, notice?: string): Windows {
   const { statement, rows, skipped } = result;
   return new Windows(
     result.total ?? 0,
     result.columns.length,
     {
-      isHeld: (at) => at >= skipped && at < skipped + rows.length,
-      read: async (from, wanted, signal) => {
-        if (place.versions !== undefined) {
+      isLoaded: (at) => at >= skipped && at < skipped + rows.length,
+      read: async (from, count, signal) => {
+        if (source.versions !== undefined) {
           const found: Row[] = [];
           await execute(statement, {
             skip: from,
-            maxRows: wanted,
+            maxRows: count,
             counted: false,
             signal,
             onRows: (more) => found.push(...more),
           });
-          if (textOf(await versionsOf(place.tables)) === place.versions) {
+          if (textOf(await versionsOf(source.tables)) === source.versions) {
             result.measure(found);
             return found;
           }
         }
-        await readAnew(result, place, from, signal);
+        await reread(result, source, from, signal);
         return undefined;
       },
     },
@@ -82,25 +82,25 @@ function windowsOf(result: Result, place: Place, notice?: string): Windows {
 }
 
 /** Reads the current rows around a position in a single query, and shows them. */
-async function readAnew(
+async function reread(
   before: Result,
-  place: Place,
+  source: LazySource,
   from: number,
   signal: AbortSignal,
 ): Promise<void> {
   const { statement } = before;
-  const versions = textOf(await versionsOf(place.tables));
+  const versions = textOf(await versionsOf(source.tables));
   let head: AnswerHead | undefined;
   let rows: Row[] = [];
   let total = before.total ?? 0;
   let skip = 0;
   // Rows may also have been removed, so that none are left at the position.
   for (let tries = 0; tries < 2 && rows.length === 0; tries += 1) {
-    skip = Math.max(0, Math.min(from, total) - READ_ANEW / 2);
+    skip = Math.max(0, Math.min(from, total) - REREAD_ROWS / 2);
     rows = [];
     const tail = await execute(statement, {
       skip,
-      maxRows: READ_ANEW,
+      maxRows: REREAD_ROWS,
       signal,
       onHead: (found) => (head = found),
       onRows: (more) => rows.push(...more),
@@ -113,13 +113,13 @@ async function readAnew(
   const next = new Result(head, statement, skip, true);
   next.append(rows);
   next.total = total;
-  const isCertain = textOf(await versionsOf(place.tables)) === versions;
+  const isCertain = textOf(await versionsOf(source.tables)) === versions;
   const at = new Date().toLocaleTimeString([], { hour12: false });
-  const names = place.tables.join(', ');
+  const names = source.tables.join(', ');
   const notice = fill(texts.rowOrder.mayHaveChanged, { tables: names, at });
-  const now = { ...place, versions: isCertain ? versions : undefined };
-  next.beyond.set(windowsOf(next, now, notice));
-  if (place.replace(next)) {
+  const now = { ...source, versions: isCertain ? versions : undefined };
+  next.lazyRows.set(windowsOf(next, now, notice));
+  if (source.replace(next)) {
     announce(`${notice} ${rowsText(total)}.`);
   }
 }

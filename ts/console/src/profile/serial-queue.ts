@@ -1,5 +1,5 @@
 /** A queue that runs work one at a time, in the order of arrival. */
-export function turns(): (signal: AbortSignal) => Promise<() => void> {
+export function serialQueue(): (signal: AbortSignal) => Promise<() => void> {
   let last: Promise<void> = Promise.resolve();
   return async (signal) => {
     const before = last;

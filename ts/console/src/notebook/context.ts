@@ -1,7 +1,7 @@
 /** Types and helpers shared by the notebook's components. */
 import { announce } from '../page/notices.js';
 import type { Tab } from '../state/tab.js';
-import type { Keeper } from '../kept/keeper.js';
+import type { NotebookSync } from '../saved/sync.js';
 import type { NotebookDocument } from './document.js';
 import type { Cell } from '../cells/model.js';
 import type { Refresher } from './refresher.js';
@@ -11,7 +11,7 @@ import type { Schema } from '../state/schema.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-export interface NotebookParts {
+export interface NotebookContext {
   readonly workspace: Workspace;
   readonly server: Server;
   readonly schema: Schema;
@@ -19,18 +19,18 @@ export interface NotebookParts {
   readonly document: NotebookDocument;
   readonly refresher: Refresher;
   /** Its version saved on the server. */
-  readonly keeper: Keeper;
+  readonly sync: NotebookSync;
   /** The maximised cell, if any. */
   readonly maximised: () => string | undefined;
   readonly maximise: (id: string | undefined) => void;
 }
 
-export interface CellProps<Of extends Cell = Cell> extends NotebookParts {
+export interface CellProps<Of extends Cell = Cell> extends NotebookContext {
   readonly cell: Of;
 }
 
 /** Moves a cell by `step` positions; the focus stays on it. */
-export function move({ document: doc }: NotebookParts, id: string, step: number): void {
+export function move({ document: doc }: NotebookContext, id: string, step: number): void {
   const { cells } = doc.notebook();
   const at = cells.findIndex((cell) => cell.id === id);
   const to = at + step;

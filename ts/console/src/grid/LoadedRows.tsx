@@ -8,29 +8,29 @@ import type { Statements } from '../state/statements.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-interface PartProps {
+interface LoadedRowsProps {
   readonly statements: Statements;
   readonly result: Result;
   readonly order: RowOrder;
 }
 
-export function PartOfResult(props: PartProps): JSX.Element {
+export function LoadedRows(props: LoadedRowsProps): JSX.Element {
   const why = (): string | undefined => {
-    const beyond = props.result.beyond();
-    return typeof beyond === 'string' ? beyond : undefined;
+    const lazyRows = props.result.lazyRows();
+    return typeof lazyRows === 'string' ? lazyRows : undefined;
   };
   return (
     <Switch>
       <Match when={why()}>{(known) => <Pages {...props} why={known()} />}</Match>
       <Match when={props.result.windows}>
-        {(windows) => <Beyond {...props} windows={windows()} />}
+        {(windows) => <LazyRows {...props} windows={windows()} />}
       </Match>
     </Switch>
   );
 }
 
 /** Notes on rows that are loaded when they become visible. */
-function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
+function LazyRows(props: LoadedRowsProps & { windows: Windows }): JSX.Element {
   const loaded = (): string => {
     const { skipped, rows } = props.result;
     return fill(texts.common.fromTo, {
@@ -64,7 +64,7 @@ function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
 }
 
 /** For a query whose rows may differ between runs: pages through the result on request. */
-function Pages(props: PartProps & { why: string }): JSX.Element {
+function Pages(props: LoadedRowsProps & { why: string }): JSX.Element {
   const first = (): number => props.result.skipped;
   const end = (): number => first() + props.result.rows.length;
   const all = (): string => {
