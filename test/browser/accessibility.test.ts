@@ -7,7 +7,7 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('accessibility in a browser', { args: ['--demo'] });
 
-async function look(t: ExecutionContext, shown: ConsolePage, screen: string): Promise<void> {
+async function checkScreen(t: ExecutionContext, shown: ConsolePage, screen: string): Promise<void> {
   await inEveryTheme(shown, async (theme) => {
     t.deepEqual(await seriousViolations(shown.page), [], `${screen} in ${theme}`);
     await shown.screenshot(picture(`screen-${screen}-${theme}`));
@@ -22,16 +22,16 @@ browserTest('axe finds no violation in a workspace with result, plan, log and er
     await page.locator('.plot canvas').first().waitFor();
     await page.getByRole('treeitem', { name: /^trades/ }).click();
     await page.locator('.tree-row.column').first().waitFor();
-    await look(t, shown, 'workspace');
+    await checkScreen(t, shown, 'workspace');
     await page.keyboard.press('Alt+E');
     await page.getByRole('button', { name: 'Run and measure' }).click();
     await page.locator('.plan-cost').first().waitFor();
-    await look(t, shown, 'plan');
+    await checkScreen(t, shown, 'plan');
     await page.getByRole('button', { name: 'Log', exact: true }).click();
-    await look(t, shown, 'log');
+    await checkScreen(t, shown, 'log');
     t.is(await shown.query('SELECT prise FROM trades'), 'failed');
     await page.getByRole('button', { name: 'Grid', exact: true }).click();
-    await look(t, shown, 'error');
+    await checkScreen(t, shown, 'error');
   });
 });
 
@@ -53,7 +53,7 @@ browserTest('axe finds no violation in actions on rows, statements and charts', 
     await page.locator('.grid').focus();
     await page.keyboard.press('Enter');
     await page.locator('.inspector .profile-facts').waitFor();
-    await look(t, shown, 'inspector');
+    await checkScreen(t, shown, 'inspector');
     await page.keyboard.press('Control+K');
     await page.getByRole('combobox', { name: 'Type a table' }).fill('tra');
     t.deepEqual(await seriousViolations(page), [], 'the palette');
@@ -62,7 +62,7 @@ browserTest('axe finds no violation in actions on rows, statements and charts', 
     await page.locator('.chart-table tbody tr').first().waitFor();
     await shown.write('SELECT FROM WHERE;\nSELECT prise FROM trades;');
     await page.locator('.problem').waitFor();
-    await look(t, shown, 'problems');
+    await checkScreen(t, shown, 'problems');
   });
 });
 
@@ -79,12 +79,12 @@ browserTest('axe finds no violation in tables, running queries and their dialogs
     async (shown) => {
       const { page } = shown;
       await page.locator('.details tbody tr').first().waitFor();
-      await look(t, shown, 'tables');
+      await checkScreen(t, shown, 'tables');
       await page.getByRole('tab', { name: 'Ingestion' }).click();
-      await look(t, shown, 'ingestion');
+      await checkScreen(t, shown, 'ingestion');
       await shown.go('Running queries');
       await page.getByText('No running queries').waitFor();
-      await look(t, shown, 'queries');
+      await checkScreen(t, shown, 'queries');
       await page.getByRole('treeitem', { name: /^trades/ }).click({ button: 'right' });
       t.deepEqual(await seriousViolations(page), [], 'the menu of a table');
       await shown.screenshot(picture('screen-menu-light'));
@@ -100,21 +100,21 @@ browserTest('axe finds no violation in tables, running queries and their dialogs
 });
 
 browserTest('axe finds no violation in imports and first steps', async (t) => {
-  await onPage(t, (shown) => look(t, shown, 'start'), { page: 'start' });
+  await onPage(t, (shown) => checkScreen(t, shown, 'start'), { page: 'start' });
   await onPage(
     t,
     async (shown) => {
       const { page } = shown;
-      await look(t, shown, 'import-empty');
+      await checkScreen(t, shown, 'import-empty');
       const lines = Array.from({ length: 30 }, (_, row) => `2026-01-01,${row === 3 ? '?' : row}`);
       const buffer = Buffer.from(`day,value\n${lines.join('\n')}\n`);
       const input = page.locator('input[type="file"]');
       await input.setInputFiles({ name: 'days.csv', mimeType: 'text/csv', buffer });
       await page.getByLabel('Type of day').waitFor();
-      await look(t, shown, 'import');
+      await checkScreen(t, shown, 'import');
       await page.locator('[data-action="import"]').click();
       await page.getByRole('heading', { name: 'was imported' }).waitFor();
-      await look(t, shown, 'import-report');
+      await checkScreen(t, shown, 'import-report');
     },
     { page: 'import' },
   );

@@ -17,9 +17,11 @@ browserTest('a truncated result is charted in full, aggregated by the server', a
     await page.request.post(new URL('/exec', page.url()).href, {
       form: { query: `CREATE TABLE many AS (${MANY}) TIMESTAMP(ts) PARTITION BY DAY` },
     });
-    const asked = page.waitForRequest((request) => / SAMPLE BY \d+T$/.test(statementOf(request)));
+    const requested = page.waitForRequest((request) =>
+      / SAMPLE BY \d+T$/.test(statementOf(request)),
+    );
     t.is(await shown.query('SELECT ts, v FROM many'), 'done');
-    const answer = await (await asked).response();
+    const answer = await (await requested).response();
     t.is(answer?.status(), 200);
     await page.locator('.zoom-hint', { hasText: '250,000 rows drawn as' }).waitFor();
     const name = (await page.locator('.plot').getAttribute('aria-label')) ?? '';

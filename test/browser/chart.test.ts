@@ -19,7 +19,7 @@ async function kinds({ page }: ConsolePage): Promise<string[]> {
 /** Drags across the middle of the plot between two fractions of its width. */
 async function drag({ page }: ConsolePage, from: number, to: number): Promise<void> {
   const box = await page.locator('.u-over').boundingBox();
-  const x = (share: number): number => (box?.x ?? 0) + (box?.width ?? 0) * share;
+  const x = (fraction: number): number => (box?.x ?? 0) + (box?.width ?? 0) * fraction;
   const y = (box?.y ?? 0) + (box?.height ?? 0) / 2;
   await page.mouse.move(x(from), y);
   await page.mouse.down();
@@ -33,12 +33,12 @@ browserTest('zooming queries the visible range in finer steps', async (t) => {
     const query = 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 1h';
     t.is(await shown.query(query), 'done');
     await page.locator('.u-over').waitFor();
-    const asked = page.waitForRequest((request) => {
+    const requested = page.waitForRequest((request) => {
       const sent = statementOf(request);
       return /WHERE timestamp >= '[^']+' AND timestamp <= '[^']+' SAMPLE BY \d+[sm]$/.test(sent);
     });
     await drag(shown, 0.4, 0.6);
-    const answer = await (await asked).response();
+    const answer = await (await requested).response();
     t.is(answer?.status(), 200);
     const reset = page.getByRole('button', { name: 'Reset zoom' });
     await reset.waitFor();

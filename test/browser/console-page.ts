@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 
 import { type Browser, chromium, type Locator, type Page, type Request } from 'playwright-core';
 
-const PLACES = [
+const CHROMIUM_PATHS = [
   process.env['TIDEMARK_CHROMIUM'],
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -14,7 +14,7 @@ const PLACES = [
 ];
 
 /** Path of a Chromium, if one is installed. */
-export const chromiumPath = PLACES.find((path) => path !== undefined && existsSync(path));
+export const chromiumPath = CHROMIUM_PATHS.find((path) => path !== undefined && existsSync(path));
 
 /** Starts a browser without a profile and without background requests. */
 export async function launchBrowser(): Promise<Browser> {

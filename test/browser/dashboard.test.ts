@@ -88,7 +88,7 @@ const SIZES: readonly PageOptions[] = [
   { width: 390, height: 844 },
 ];
 
-async function look(t: ExecutionContext, shown: ConsolePage, name: string): Promise<void> {
+async function checkScreen(t: ExecutionContext, shown: ConsolePage, name: string): Promise<void> {
   await inEveryTheme(shown, async (theme) => {
     t.deepEqual(await seriousViolations(shown.page), [], `${name} in ${theme}`);
     await shown.screenshot(picture(`${name}-${theme}`));
@@ -105,7 +105,7 @@ browserTest('a grid of charts is readable at each width and in each theme', asyn
         await cell(page, 'candles').locator('.plot canvas').waitFor();
         await cell(page, 'shares').locator('.plot canvas').waitFor();
         await page.waitForTimeout(500);
-        await look(t, shown, `dashboard-${size.width ?? 0}`);
+        await checkScreen(t, shown, `dashboard-${size.width ?? 0}`);
         const isWide = await page.evaluate<boolean>(
           'document.documentElement.scrollWidth > innerWidth',
         );
@@ -176,7 +176,7 @@ browserTest('a range selected in one chart applies to all charts, and can be res
     t.deepEqual(ends(cut), ends(candles), 'both charts show the same range');
     t.is(sent.filter((one) => one.includes('avg(price)')).length, 1);
     t.true(await page.getByLabel('From', { exact: true }).isVisible());
-    await look(t, shown, 'dashboard-zoomed');
+    await checkScreen(t, shown, 'dashboard-zoomed');
     await page.getByRole('button', { name: 'Reset zoom' }).click();
     await page.waitForTimeout(1500);
     t.is(await page.getByRole('combobox', { name: 'Time range' }).inputValue(), 'Last 24 hours');
@@ -275,10 +275,10 @@ browserTest('a lost connection is reported once, and refreshes resume automatica
   const first = await startTestServer({ root });
   const browser = await launchBrowser();
   try {
-    const ask = (statement: string): Promise<Response> =>
+    const execute = (statement: string): Promise<Response> =>
       fetch(`${first.url}/exec?query=${encodeURIComponent(statement)}`);
-    await ask('CREATE TABLE away (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
-    await ask("INSERT INTO away VALUES ('2026-01-01', 1)");
+    await execute('CREATE TABLE away (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+    await execute("INSERT INTO away VALUES ('2026-01-01', 1)");
     const shown = await ConsolePage.open(browser, first.url);
     const { page } = shown;
     const cells = ['x', 'y', 'z'].map(
@@ -295,10 +295,10 @@ browserTest('a lost connection is reported once, and refreshes resume automatica
     await page.waitForTimeout(1000 * AWAY_S);
     t.true(sent.length <= AWAY_S / 2, `${sent.length} attempts in ${AWAY_S} s`);
     t.log(`${sent.length} attempts in ${AWAY_S} s`);
-    await look(t, shown, 'dashboard-away');
+    await checkScreen(t, shown, 'dashboard-away');
     const { host } = new URL(first.url);
     const second = await startTestServer({ root, set: [`http.bind.to=${host}`] });
-    await ask("INSERT INTO away VALUES ('2026-01-02', 2)");
+    await execute("INSERT INTO away VALUES ('2026-01-02', 2)");
     await page.locator('.refresh-state', { hasText: /^Live, / }).waitFor();
     for (const one of ['x', 'y', 'z']) {
       await cell(page, one).locator('.grid-cell', { hasText: /^2$/ }).waitFor();
@@ -342,15 +342,15 @@ browserTest('a hanging statement is reported in its cell; other cells still refr
         ['fast folded=true', "SELECT count() AS many, 'fast' AS named FROM trades"],
       ],
     });
-    let asked = 0;
+    let requested = 0;
     await page.route('**/exec?**', (route) => {
       const isSlow = statementOf(route.request()).includes("'slow'");
-      asked += Number(isSlow);
+      requested += Number(isSlow);
       return isSlow ? undefined : route.continue();
     });
     await page.getByLabel('Refresh', { exact: true }).selectOption('Every 1 s');
     await cell(page, 'slow').getByText('The server has not responded since').waitFor();
-    t.is(asked, 1, 'the statement is sent once');
+    t.is(requested, 1, 'the statement is sent once');
     t.true(await cell(page, 'slow').locator('.grid-cell', { hasText: 'slow' }).isVisible());
     t.is(await cell(page, 'fast').locator('.cell-late').count(), 0);
     t.deepEqual(await seriousViolations(page), []);

@@ -159,9 +159,9 @@ browserTest('completion offers names as soon as they are loaded', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     let answer = (): void => undefined;
-    const held = new Promise<void>((resolve) => (answer = resolve));
+    const released = new Promise<void>((resolve) => (answer = resolve));
     await page.route('**/exec?*', async (route) => {
-      await held;
+      await released;
       await route.continue();
     });
     await page.reload();
@@ -311,9 +311,9 @@ browserTest('tabs are renamed, reopened, moved, exported and imported', async (t
       page.getByRole('menuitem', { name: 'Export all tabs' }).click(),
     ]);
     const path = await download.path();
-    const kept = JSON.parse(await readFile(path, 'utf8')) as { tabs: { draft: string }[] };
+    const stored = JSON.parse(await readFile(path, 'utf8')) as { tabs: { draft: string }[] };
     t.deepEqual(
-      kept.tabs.map(({ draft }) => draft),
+      stored.tabs.map(({ draft }) => draft),
       ['SELECT 1 AS one', 'SELECT 2 AS two'],
     );
     await page.keyboard.press('Alt+W');
@@ -349,13 +349,13 @@ browserTest('tabs are renamed, reopened, moved, exported and imported', async (t
 browserTest('running a second query asks for confirmation first', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
-    let held: (() => void) | undefined;
+    let release: (() => void) | undefined;
     await page.route('**/exec?*', async (route) => {
       if (!statementOf(route.request()).includes('slow')) {
         await route.continue();
         return;
       }
-      await new Promise<void>((resolve) => (held = resolve));
+      await new Promise<void>((resolve) => (release = resolve));
       await route.abort().catch(() => undefined);
     });
     await shown.write('SELECT 1 AS slow');
@@ -371,7 +371,7 @@ browserTest('running a second query asks for confirmation first', async (t) => {
     await question.getByRole('button', { name: 'Cancel and run' }).click();
     await page.locator('.summary[data-state="done"]').waitFor();
     t.deepEqual(await shown.columns(), ['quick']);
-    held?.();
+    release?.();
   });
 });
 

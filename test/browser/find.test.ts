@@ -66,9 +66,17 @@ browserTest('a printed page shows rows without controls', async (t) => {
     const printed = page.locator('.printed');
     t.is(await printed.count(), 0);
     await page.emulateMedia({ media: 'print' });
-    const parts = ['.rail', '.side', '.status', '.toolbar', '.editor-pane', '.result-bar', '.grid'];
-    for (const part of parts) {
-      t.false(await page.locator(part).first().isVisible(), part);
+    const regions = [
+      '.rail',
+      '.side',
+      '.status',
+      '.toolbar',
+      '.editor-pane',
+      '.result-bar',
+      '.grid',
+    ];
+    for (const region of regions) {
+      t.false(await page.locator(region).first().isVisible(), region);
     }
     t.is(await printed.locator('caption').innerText(), 'The first 1,000 of 2,500 rows');
     t.is(await printed.locator('tbody tr').count(), 1000);

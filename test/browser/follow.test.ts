@@ -10,14 +10,14 @@ import type { Request } from 'playwright-core';
 import { startTestServer } from '../golden/server.js';
 import { seriousViolations } from './axe.js';
 import { ConsolePage, launchBrowser, statementOf } from './console-page.js';
-import { openBrowser, Person, serverFor } from './person.js';
+import { openBrowser, BrowserUser, serverFor } from './user.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('following a table in a browser');
 openBrowser();
 
 /** Creates a table of 200 rows, one per second; the last has the number 200. */
-async function made(table: string): Promise<void> {
+async function createTable(table: string): Promise<void> {
   await rows(`CREATE TABLE ${table} (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY`);
   await more(table, 1, 200);
 }
@@ -31,7 +31,7 @@ async function more(table: string, from: number, to: number): Promise<void> {
 }
 
 /** Returns which feed or query a request is for; empty for the editor's validation requests. */
-function askedOf(request: Request): string {
+function requestedTable(request: Request): string {
   const { pathname, search } = new URL(request.url());
   return pathname === '/changes' ? search : pathname === '/exec' ? statementOf(request) : '';
 }
@@ -53,14 +53,14 @@ function state({ page }: ConsolePage, text: RegExp): Promise<void> {
 }
 
 browserTest('new rows appear at the end; an idle table causes no requests', async (t) => {
-  await made('grows');
+  await createTable('grows');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await follow(shown, 'grows');
     await state(shown, /^Live$/);
     await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(askedOf(request)));
+    const requested: string[] = [];
+    page.on('request', (request) => requested.push(requestedTable(request)));
     await more('grows', 201, 203);
     await page.locator('.grid-cell', { hasText: /^203$/ }).waitFor();
     t.is(await page.locator('.follow-new').count(), 0);
@@ -68,7 +68,7 @@ browserTest('new rows appear at the end; an idle table causes no requests', asyn
     await rows("INSERT INTO grows VALUES ('2026-01-01T01:00:00Z', 9007199254740993)");
     await page.locator('.grid-cell', { hasText: /^9,007,199,254,740,993$/ }).waitFor();
     await page.waitForTimeout(3000);
-    const ofTable = (): number => asked.filter((one) => one.includes('grows')).length;
+    const ofTable = (): number => requested.filter((one) => one.includes('grows')).length;
     t.is(ofTable(), 0, 'new rows arrive through the feed');
     await rows('UPDATE grows SET n = 999 WHERE n = 203');
     await page.locator('.grid-cell', { hasText: /^999$/ }).waitFor();
@@ -94,16 +94,16 @@ browserTest('a table without a time column, and values of many types, are follow
     const { page } = shown;
     await follow(shown, 'untimed');
     await state(shown, /^Live$/);
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(askedOf(request)));
+    const requested: string[] = [];
+    page.on('request', (request) => requested.push(requestedTable(request)));
     await rows("INSERT INTO untimed VALUES (2, ARRAY[2.5], 'y', rnd_uuid4(), null)");
     await page.locator('.grid-cell', { hasText: /^y$/ }).waitFor();
-    t.is(asked.filter((one) => one.includes('untimed')).length, 0);
+    t.is(requested.filter((one) => one.includes('untimed')).length, 0);
   });
 });
 
 browserTest('scrolling back keeps the position and announces new rows', async (t) => {
-  await made('looked');
+  await createTable('looked');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await follow(shown, 'looked');
@@ -111,15 +111,15 @@ browserTest('scrolling back keeps the position and announces new rows', async (t
     await page.locator('.follow .grid').hover();
     await page.mouse.wheel(0, -1000);
     await state(shown, /^Updates on hold/);
-    const place = (): Promise<number> =>
+    const scrollTop = (): Promise<number> =>
       page.evaluate<number>("document.querySelector('.follow .grid').scrollTop");
     await page.waitForTimeout(300);
-    const before = await place();
+    const before = await scrollTop();
     t.true(before > 0);
     await more('looked', 201, 212);
     const fresh = page.getByRole('button', { name: '12 new rows' });
     await fresh.waitFor();
-    t.is(await place(), before);
+    t.is(await scrollTop(), before);
     t.is(await page.locator('.follow .grid').getAttribute('aria-rowcount'), '201');
     t.deepEqual(await seriousViolations(page), []);
     await shown.screenshot(picture('follow-held-light'));
@@ -140,24 +140,24 @@ browserTest('scrolling back keeps the position and announces new rows', async (t
 });
 
 browserTest('a paused, inactive or hidden follower sends no requests', async (t) => {
-  await made('paused');
+  await createTable('paused');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await follow(shown, 'paused');
     await state(shown, /^Live/);
-    let asked = 0;
-    const isOfTable = (request: Request): boolean => askedOf(request).includes('paused');
+    let requested = 0;
+    const isOfTable = (request: Request): boolean => requestedTable(request).includes('paused');
     page.on('request', (request) => {
-      asked += isOfTable(request) ? 1 : 0;
+      requested += isOfTable(request) ? 1 : 0;
     });
     const isQuiet = async (what: string): Promise<void> => {
       await page.waitForTimeout(300);
-      asked = 0;
+      requested = 0;
       await page.waitForTimeout(2000);
-      t.is(asked, 0, what);
+      t.is(requested, 0, what);
       t.is(await feedsOf('paused'), 0, `${what}: no feed is open`);
     };
-    const isAsked = (): Promise<unknown> => page.waitForRequest(isOfTable);
+    const nextRequest = (): Promise<unknown> => page.waitForRequest(isOfTable);
     t.is(await feedsOf('paused'), 1);
     await page.getByRole('button', { name: 'Pause', exact: true }).click();
     await state(shown, /^Paused/);
@@ -169,13 +169,13 @@ browserTest('a paused, inactive or hidden follower sends no requests', async (t)
     t.true(await shown.editor.isVisible());
     await isQuiet('another tab');
     const [back] = await Promise.all([
-      isAsked(),
+      nextRequest(),
       page.getByRole('tab', { name: 'Follow paused' }).click(),
     ]);
     t.truthy(back);
     await shown.go('Running queries');
     await isQuiet('another page');
-    await Promise.all([isAsked(), shown.go('SQL workspace')]);
+    await Promise.all([nextRequest(), shown.go('SQL workspace')]);
     await page.evaluate(`(() => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });
       document.dispatchEvent(new Event('visibilitychange'));
@@ -188,11 +188,11 @@ browserTest('a lost connection is reported calmly, and following resumes', async
   const root = await mkdtemp(join(tmpdir(), 'tidemark-followed-'));
   const first = await startTestServer({ root });
   const browser = await launchBrowser();
-  const ask = (statement: string): Promise<Response> =>
+  const execute = (statement: string): Promise<Response> =>
     fetch(`${first.url}/exec?query=${encodeURIComponent(statement)}`);
   try {
-    await ask('CREATE TABLE away (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
-    await ask("INSERT INTO away VALUES ('2026-01-01', 200)");
+    await execute('CREATE TABLE away (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+    await execute("INSERT INTO away VALUES ('2026-01-01', 200)");
     const shown = await ConsolePage.open(browser, first.url);
     const { page } = shown;
     await follow(shown, 'away');
@@ -212,7 +212,7 @@ browserTest('a lost connection is reported calmly, and following resumes', async
     await shown.screenshot(picture('follow-lost-light'));
     const { host } = new URL(first.url);
     const second = await startTestServer({ root, set: [`http.bind.to=${host}`] });
-    await ask("INSERT INTO away VALUES ('2026-01-02', 201)");
+    await execute("INSERT INTO away VALUES ('2026-01-02', 201)");
     await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
     await state(shown, /^Live$/);
     t.is(await trouble.count(), 0);
@@ -228,13 +228,13 @@ browserTest('the table is polled when the server accepts no more feeds', async (
   const server = await startTestServer({ set: ['changes.max.feeds=1'] });
   const browser = await launchBrowser();
   const stop = new AbortController();
-  const ask = (statement: string): Promise<Response> =>
+  const execute = (statement: string): Promise<Response> =>
     fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`);
   try {
-    await ask('CREATE TABLE busy (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
-    await ask("INSERT INTO busy VALUES ('2026-01-01', 200)");
+    await execute('CREATE TABLE busy (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+    await execute("INSERT INTO busy VALUES ('2026-01-01', 200)");
     // Keeps a reference, because a garbage-collected response would end and free its slot.
-    const held = await fetch(`${server.url}/changes?table=busy`, { signal: stop.signal });
+    const connection = await fetch(`${server.url}/changes?table=busy`, { signal: stop.signal });
     const shown = await ConsolePage.open(browser, server.url);
     const { page } = shown;
     const notices: string[] = [];
@@ -248,10 +248,10 @@ browserTest('the table is polled when the server accepts no more feeds', async (
     });
     await follow(shown, 'busy');
     await state(shown, /^Polled every second, as of \d\d:\d\d:\d\d$/);
-    t.is(held.status, 200);
+    t.is(connection.status, 200);
     const why = page.locator('.follow-trouble[data-state="polled"]');
     t.regex(await why.innerText(), /reached its limit of change feeds \(changes\.max\.feeds\)/);
-    await ask("INSERT INTO busy VALUES ('2026-01-02', 201)");
+    await execute("INSERT INTO busy VALUES ('2026-01-02', 201)");
     await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
     await inEveryTheme(shown, async (theme) => {
       t.deepEqual(await seriousViolations(page), [], theme);
@@ -279,7 +279,7 @@ browserTest('the table is polled when the server accepts no more feeds', async (
 });
 
 browserTest('a dropped table is reported, and followed again once it is re-created', async (t) => {
-  await made('dropped');
+  await createTable('dropped');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await follow(shown, 'dropped');
@@ -296,39 +296,39 @@ browserTest('a dropped table is reported, and followed again once it is re-creat
 
 browserTest('a user who loses SELECT on the followed table is notified', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
-  const ask = async (statement: string): Promise<void> => {
+  const execute = async (statement: string): Promise<void> => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {
       headers: { Authorization: `Basic ${btoa('admin:secret')}` },
     });
     t.is(response.status, 200, statement);
   };
-  await ask('CREATE TABLE secret (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
-  await ask("INSERT INTO secret VALUES ('2026-01-01', 200)");
-  await ask("CREATE USER ann WITH PASSWORD 'a long one'");
-  await ask('GRANT HTTP TO ann');
-  await ask('GRANT SELECT ON secret TO ann');
-  const ann = await Person.arrive(t);
+  await execute('CREATE TABLE secret (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+  await execute("INSERT INTO secret VALUES ('2026-01-01', 200)");
+  await execute("CREATE USER ann WITH PASSWORD 'a long one'");
+  await execute('GRANT HTTP TO ann');
+  await execute('GRANT SELECT ON secret TO ann');
+  const ann = await BrowserUser.arrive(t);
   const { page } = ann;
   await page.goto(`${server.url}/#tables/secret`);
   await ann.signIn('ann', 'a long one');
   await page.getByRole('button', { name: 'Follow', exact: true }).click();
   await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
-  await ask("INSERT INTO secret VALUES ('2026-01-02', 201)");
+  await execute("INSERT INTO secret VALUES ('2026-01-02', 201)");
   await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
-  await ask('REVOKE SELECT ON secret FROM ann');
+  await execute('REVOKE SELECT ON secret FROM ann');
   const trouble = page.locator('.follow-trouble');
   await trouble.filter({ hasText: /secret/ }).waitFor();
   t.regex(
     await trouble.innerText(),
     /^(You do not have permission to read|There is no table or view named) secret/,
   );
-  await ask('GRANT SELECT ON secret TO ann');
+  await execute('GRANT SELECT ON secret TO ann');
   await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
   t.deepEqual(ann.complaints, []);
 });
 
 browserTest('a materialized view can be followed, as a chart and after a reload too', async (t) => {
-  await made('base');
+  await createTable('base');
   await rows(
     `CREATE MATERIALIZED VIEW tens AS (
        SELECT ts, sum(n) AS total FROM base SAMPLE BY 10s) PARTITION BY DAY`,
@@ -361,7 +361,7 @@ browserTest('a materialized view can be followed, as a chart and after a reload 
 });
 
 browserTest('a closed follow tab can be reopened after a reload', async (t) => {
-  await made('closed');
+  await createTable('closed');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await follow(shown, 'closed');
@@ -380,7 +380,7 @@ browserTest('a closed follow tab can be reopened after a reload', async (t) => {
 });
 
 browserTest('sorting pauses the rows, and narrow windows show all controls', async (t) => {
-  await made('sorted');
+  await createTable('sorted');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await follow(shown, 'sorted');

@@ -29,11 +29,11 @@ interface Frames {
   readonly cpu: readonly number[];
   readonly wall: readonly number[];
   /** Mean CPU time per frame, by kind of work. */
-  readonly parts: ReadonlyMap<string, number>;
+  readonly phases: ReadonlyMap<string, number>;
 }
 
 /** Trace names of frame work; none is nested in another. */
-const PARTS = {
+const PHASES = {
   FunctionCall: 'script',
   EventDispatch: 'events',
   UpdateLayoutTree: 'style',
@@ -64,15 +64,15 @@ function framesOf(events: readonly TraceEvent[]): Frames {
       sum.wall += (task.dur ?? 0) / 1000;
     }
   }
-  const parts = new Map<string, number>();
+  const phases = new Map<string, number>();
   for (const event of events.filter(own)) {
-    const part = (PARTS as Readonly<Record<string, string>>)[event.name];
-    if (part !== undefined) {
+    const phase = (PHASES as Readonly<Record<string, string>>)[event.name];
+    if (phase !== undefined) {
       const mean = (event.tdur ?? 0) / 1000 / Math.max(1, marks.length);
-      parts.set(part, (parts.get(part) ?? 0) + mean);
+      phases.set(phase, (phases.get(phase) ?? 0) + mean);
     }
   }
-  return { cpu: sums.map(({ cpu }) => cpu), wall: sums.map(({ wall }) => wall), parts };
+  return { cpu: sums.map(({ cpu }) => cpu), wall: sums.map(({ wall }) => wall), phases };
 }
 
 async function traced(
@@ -106,7 +106,8 @@ async function eachFrame({ page }: ConsolePage, step: string): Promise<void> {
 
 function figures(times: readonly number[]): string {
   const sorted = [...times].sort((left, right) => left - right);
-  const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1);
+  const at = (quantile: number): string =>
+    (sorted[Math.floor(sorted.length * quantile)] ?? 0).toFixed(1);
   const slow = times.filter((time) => time > SLOW_MS).length;
   return (
     `median ${at(0.5)} ms, 95 % ${at(0.95)} ms, longest ${at(0.9999)} ms, ` +
@@ -114,11 +115,11 @@ function figures(times: readonly number[]): string {
   );
 }
 
-function tell(what: string, { cpu, wall, parts }: Frames): void {
-  const shares = [...parts].map(([part, mean]) => `${part} ${mean.toFixed(1)}`);
+function report(what: string, { cpu, wall, phases }: Frames): void {
+  const means = [...phases].map(([phase, mean]) => `${phase} ${mean.toFixed(1)}`);
   process.stdout.write(
     `${what}: ${cpu.length} frames, CPU ${figures(cpu)}; wall clock ${figures(wall)}\n` +
-      `  of CPU, in the mean: ${shares.join(', ')} ms\n`,
+      `  of CPU, in the mean: ${means.join(', ')} ms\n`,
   );
 }
 
@@ -133,7 +134,7 @@ try {
     ['scrolling right', `${grid}.scrollLeft += 240`],
     ['scrolling both', `${grid}.scrollBy(-130, 130)`],
   ] as const) {
-    tell(what, await traced(browser, shown, () => eachFrame(shown, `() => { ${step}; }`)));
+    report(what, await traced(browser, shown, () => eachFrame(shown, `() => { ${step}; }`)));
   }
   await shown.editor.click();
   await shown.page.keyboard.press('Control+End');
@@ -145,7 +146,7 @@ try {
       },
     );
   });
-  tell('typing', typing);
+  report('typing', typing);
   await shown.close();
 } finally {
   await browser.close();

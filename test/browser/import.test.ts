@@ -281,8 +281,8 @@ browserTest('the page reports that an import completed before it could be stoppe
           await page.waitForTimeout(50);
         }
         await page.getByRole('button', { name: 'Stop import' }).click();
-        const said = `faster was changed before the import stopped: it now has ${count} rows.`;
-        await page.locator('.import-note', { hasText: said }).waitFor();
+        const message = `faster was changed before the import stopped: it now has ${count} rows.`;
+        await page.locator('.import-note', { hasText: message }).waitFor();
         await page.getByRole('button', { name: 'Remove from list' }).click();
       }
     },
@@ -359,14 +359,14 @@ const LARGE_MIB = Number(process.env['TIDEMARK_IMPORT_MIB'] ?? 64);
 /** Writes a large CSV file chunk by chunk and resolves to the number of rows in it. */
 async function writeLarge(path: string): Promise<number> {
   const line = `Oslo,2026-01-01T00:00:00.000000Z,1.25,${'x'.repeat(216)}\n`;
-  const piece = line.repeat(Math.floor((1024 * 1024) / line.length));
+  const chunk = line.repeat(Math.floor((1024 * 1024) / line.length));
   const file = await open(path, 'w');
   await file.write('city,ts,temperature,note\n');
   for (let written = 0; written < LARGE_MIB; written += 1) {
-    await file.write(piece);
+    await file.write(chunk);
   }
   await file.close();
-  return LARGE_MIB * (piece.length / line.length);
+  return LARGE_MIB * (chunk.length / line.length);
 }
 
 browserTest(

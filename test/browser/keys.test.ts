@@ -26,16 +26,16 @@ browserTest('keyboard shortcuts run and cancel queries, switch views and move fo
     t.true(await hasFocus('.grid'));
     // A cell that was scrolled to has a position only after it is drawn.
     const grid = page.locator('.grid[aria-activedescendant^="cell-"]');
-    const place = (): Promise<string | null> => grid.getAttribute('aria-activedescendant');
-    const first = await place();
+    const activeCell = (): Promise<string | null> => grid.getAttribute('aria-activedescendant');
+    const first = await activeCell();
     const seen = new Set([first]);
     for (const key of ['PageDown', 'End', 'Control+End', 'Home', 'ArrowUp', 'PageUp']) {
       await keyboard.press(key);
-      seen.add(await place());
+      seen.add(await activeCell());
     }
     t.is(seen.size, 7, 'each key moves to another cell');
     await keyboard.press('Control+Home');
-    t.is(await place(), first);
+    t.is(await activeCell(), first);
     await keyboard.press('Control+Shift+C');
     await page.locator('.toast', { hasText: 'copied' }).waitFor();
     t.is(await page.evaluate<string>('navigator.clipboard.readText()'), 'x\ty\n1\t2');

@@ -4,7 +4,7 @@ import type { Locator } from 'playwright-core';
 import { seriousViolations } from './axe.js';
 import { leavePicture } from './console-page.js';
 import type { ConsolePage } from './console-page.js';
-import { openBrowser, Person, serverFor } from './person.js';
+import { openBrowser, BrowserUser, serverFor } from './user.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('live views in a browser');
@@ -13,7 +13,7 @@ openBrowser();
 const QUERY = `SELECT ts, s, sum(v) OVER (PARTITION BY s ORDER BY ts) AS total FROM `;
 
 /** Creates a base with rows, and a live view that shows them. */
-async function made(base: string): Promise<string> {
+async function createView(base: string): Promise<string> {
   const view = `${base}_totals`;
   await rows(`CREATE TABLE ${base} (ts TIMESTAMP, s SYMBOL, v DOUBLE) TIMESTAMP(ts)
     PARTITION BY DAY`);
@@ -43,7 +43,7 @@ function fact({ page }: ConsolePage, name: string): Locator {
 }
 
 browserTest('the tree lists live views separately, with state, lag and reason', async (t) => {
-  const view = await made('followed');
+  const view = await createView('followed');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await page.getByRole('treeitem', { name: /^Live views/ }).waitFor();
@@ -79,7 +79,7 @@ browserTest('the tree lists live views separately, with state, lag and reason', 
 });
 
 browserTest('view details show clauses, lag and last repair; views can be suspended', async (t) => {
-  const view = await made('detailed');
+  const view = await createView('detailed');
   await onPage(
     t,
     async (shown) => {
@@ -149,7 +149,7 @@ browserTest('view details show clauses, lag and last repair; views can be suspen
 browserTest(
   'an invalid view shows how to repair it, then resumes, and can be dropped',
   async (t) => {
-    const view = await made('changed');
+    const view = await createView('changed');
     await onPage(
       t,
       async (shown) => {
@@ -180,7 +180,7 @@ browserTest(
 );
 
 browserTest('imports into a live view are not offered, and narrow windows fit it', async (t) => {
-  const view = await made('narrow');
+  const view = await createView('narrow');
   await onPage(
     t,
     async (shown) => {
@@ -217,18 +217,20 @@ browserTest('imports into a live view are not offered, and narrow windows fit it
 
 browserTest('forbidden actions on a live view are disabled, with the reason', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
-  const ask = async (statement: string): Promise<void> => {
+  const execute = async (statement: string): Promise<void> => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {
       headers: { Authorization: `Basic ${btoa('admin:secret')}` },
     });
     t.is(response.status, 200, statement);
   };
-  await ask('CREATE TABLE base (ts TIMESTAMP, s SYMBOL, v DOUBLE) TIMESTAMP(ts) PARTITION BY DAY');
-  await ask(`CREATE LIVE VIEW totals FLUSH EVERY 1s START FROM BEGINNING AS (${QUERY}base)`);
-  await ask("CREATE USER ann WITH PASSWORD 'a long one'");
-  await ask('GRANT HTTP TO ann');
-  await ask('GRANT SELECT, DROP LIVE VIEW ON totals TO ann');
-  const ann = await Person.arrive(t);
+  await execute(
+    'CREATE TABLE base (ts TIMESTAMP, s SYMBOL, v DOUBLE) TIMESTAMP(ts) PARTITION BY DAY',
+  );
+  await execute(`CREATE LIVE VIEW totals FLUSH EVERY 1s START FROM BEGINNING AS (${QUERY}base)`);
+  await execute("CREATE USER ann WITH PASSWORD 'a long one'");
+  await execute('GRANT HTTP TO ann');
+  await execute('GRANT SELECT, DROP LIVE VIEW ON totals TO ann');
+  const ann = await BrowserUser.arrive(t);
   const { page } = ann;
   await page.goto(`${server.url}/#tables/totals`);
   await ann.signIn('ann', 'a long one');

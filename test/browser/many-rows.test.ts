@@ -15,7 +15,7 @@ function lastRow({ page }: ConsolePage, count: number): Locator {
 }
 
 /** Returns the statements that the page has sent, with the requested row range. */
-function asked({ page }: ConsolePage): { text: string; limit: string }[] {
+function requested({ page }: ConsolePage): { text: string; limit: string }[] {
   const found: { text: string; limit: string }[] = [];
   page.on('request', (request) => {
     const text = statementOf(request);
@@ -47,7 +47,7 @@ browserTest('one key press shows the last of two million rows', async (t) => {
     t.is(await shown.summary(), '2,000,000 rows');
     await page.locator('.grid[aria-rowcount="2000001"]').waitFor();
     t.is(await page.getByRole('button', { name: 'Next rows' }).count(), 0);
-    const sent = asked(shown);
+    const sent = requested(shown);
     await grid.focus();
     await page.keyboard.press('Control+End');
     const last = lastRow(shown, 2_000_000);

@@ -1,7 +1,7 @@
 /** Small windows: nothing important is truncated, hidden or outside the window. */
 import { seriousViolations } from './axe.js';
 import { leavePicture } from './console-page.js';
-import { openBrowser, Person, serverFor } from './person.js';
+import { openBrowser, BrowserUser, serverFor } from './user.js';
 import { browserSuite, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('narrow windows', { args: ['--demo'] });
@@ -10,7 +10,7 @@ openBrowser();
 
 browserTest('a lost connection is reported on a phone', async (t) => {
   const server = await serverFor(t, []);
-  const { page } = await Person.arrive(t);
+  const { page } = await BrowserUser.arrive(t);
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(`${server.url}/#sql`);
   const status = page.locator('.status');
@@ -25,7 +25,7 @@ browserTest('a lost connection is reported on a phone', async (t) => {
 
 browserTest('a user signed in on a phone can sign out there', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
-  const joe = await Person.arrive(t);
+  const joe = await BrowserUser.arrive(t);
   await joe.page.setViewportSize({ width: 390, height: 844 });
   await joe.page.goto(`${server.url}/#sql`);
   await joe.isOut();
@@ -69,16 +69,19 @@ browserTest('on a phone the result bar summarizes the run', async (t) => {
     t,
     async (shown) => {
       const { page } = shown;
-      for (const [query, said] of [
+      for (const [query, expected] of [
         ['SELECT x FROM long_sequence(300000)', '300,000 rows'],
         ['SELECT x FROM long_sequence(3)', '3 rows'],
       ] as const) {
         t.is(await shown.query(query), 'done');
         const bar = await page.locator('.summary').boundingBox();
-        const text = await page.locator('.summary b', { hasText: said }).boundingBox();
+        const text = await page.locator('.summary b', { hasText: expected }).boundingBox();
         t.true(bar !== null && text !== null);
         const [end, low] = [(text?.x ?? 0) + (text?.width ?? 0), (text?.y ?? 0) + 10];
-        t.true(end <= 390 && low < (bar?.y ?? 0) + (bar?.height ?? 0), `${said} ends at ${end}`);
+        t.true(
+          end <= 390 && low < (bar?.y ?? 0) + (bar?.height ?? 0),
+          `${expected} ends at ${end}`,
+        );
       }
       t.true(await page.evaluate<boolean>('document.body.scrollWidth <= innerWidth'));
       await shown.screenshot(picture('result-bar-390'));

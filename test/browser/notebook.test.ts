@@ -115,14 +115,14 @@ browserTest('a notebook is saved to a file and reopened without running anything
       '---\ntidemark-notebook: 1\n---\n\n```sql cell=cell_1\nSELECT 1 AS one\n```\n\n' +
         '<!-- cell -->\nText\n',
     );
-    const asked: string[] = [];
-    page.on('request', (request) => asked.push(statementOf(request)));
+    const requested: string[] = [];
+    page.on('request', (request) => requested.push(statementOf(request)));
     await openFile(shown, 'mine.md', text.replace('SELECT 1 AS one', 'DROP TABLE trades'));
     await page.getByRole('tab', { name: 'mine', exact: true }).waitFor();
     await page.getByText('Nothing has run, and nothing runs by itself').first().waitFor();
     await page.waitForTimeout(1000);
     t.deepEqual(
-      asked.filter((one) => one.includes('DROP')),
+      requested.filter((one) => one.includes('DROP')),
       [],
     );
     t.is((await rows("SELECT * FROM tables() WHERE table_name = 'trades'")).length, 1);

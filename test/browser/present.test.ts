@@ -38,7 +38,7 @@ async function open({ page }: ConsolePage, name: string, text: string): Promise<
  * Returns which elements of a presented page are wrongly visible or scrollable, and the chart
  * titles.
  */
-const LOOK = `(() => {
+const INSPECT = `(() => {
   const inside = ({ left, top, right, bottom }) =>
     left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
   const scrolled = [...document.querySelectorAll('*')].filter((one) => {
@@ -61,7 +61,7 @@ const LOOK = `(() => {
   };
 })()`;
 
-interface Looks {
+interface Inspection {
   readonly titles: readonly string[];
   readonly charts: number;
 }
@@ -76,9 +76,9 @@ browserTest('a dashboard in presentation mode fits the screen with many charts',
       t.true(new URL(page.url()).searchParams.has('present'));
       for (const [width, height] of SIZES) {
         await shown.resize(width, height);
-        const looks = async (): Promise<Looks> => await page.evaluate<Looks>(LOOK);
-        await until(async () => (await looks()).charts === count, `${count} charts are drawn`);
-        const { titles, ...rest } = await looks();
+        const inspect = async (): Promise<Inspection> => await page.evaluate<Inspection>(INSPECT);
+        await until(async () => (await inspect()).charts === count, `${count} charts are drawn`);
+        const { titles, ...rest } = await inspect();
         const expected = { charts: count, outside: 0, scrolled: [], tools: [], page: true };
         t.deepEqual(rest, expected, `${count} at ${width}`);
         t.is(titles[0], 'Price of BTC-USD');
@@ -103,11 +103,11 @@ browserTest('a link starts presentation mode with refreshes and a hidden pointer
     await page.locator('.cell canvas').first().waitFor();
     await page.goto(page.url().replace(/\/?#.*$/, '/?present#sql'));
     await page.locator('.presented canvas').nth(3).waitFor();
-    let asked = 0;
+    let requested = 0;
     page.on('request', (request) => {
-      asked += request.postData()?.includes('SAMPLE') === true ? 1 : 0;
+      requested += request.postData()?.includes('SAMPLE') === true ? 1 : 0;
     });
-    await until(() => asked >= 8, 'all charts are requested again');
+    await until(() => requested >= 8, 'all charts are requested again');
     await page.locator('.presentation.still').waitFor();
     const cursor = "getComputedStyle(document.querySelector('.presentation')).cursor";
     t.is(await page.evaluate(cursor), 'none');

@@ -19,11 +19,11 @@ browserTest('a table summary covers all of its rows, in every theme and size', a
     t,
     async (shown) => {
       const { page } = shown;
-      const asked: string[] = [];
-      page.on('request', (request) => asked.push(statementOf(request)));
+      const requested: string[] = [];
+      page.on('request', (request) => requested.push(statementOf(request)));
       await page.getByRole('tab', { name: 'Columns' }).waitFor();
       const isSummary = (text: string): boolean => text.includes('AS filled');
-      t.false(asked.some(isSummary), 'nothing is requested before the tab is opened');
+      t.false(requested.some(isSummary), 'nothing is requested before the tab is opened');
       await page.getByRole('tab', { name: 'Summary' }).click();
       await page.locator('.server-summary[aria-busy="false"]').nth(4).waitFor();
       const facts = (column: string) =>
@@ -34,10 +34,10 @@ browserTest('a table summary covers all of its rows, in every theme and size', a
       t.regex(await facts('ts').innerText(), /Min\s+1970-01-01 00:00:01/);
       t.regex(await facts('s').innerText(), /two\s+200,000\s+<b>one<\/b>\s+100,000/);
       t.regex(await facts('select').innerText(), /false\s+150,000\s+true\s+150,000/);
-      const before = asked.filter(isSummary).length;
+      const before = requested.filter(isSummary).length;
       await rows("INSERT INTO many(ts, d) VALUES ('1980-01-01', 1)");
       await page.locator('.facts', { hasText: '300,001' }).waitFor();
-      t.is(asked.filter(isSummary).length, before, 'a commit causes no request');
+      t.is(requested.filter(isSummary).length, before, 'a commit causes no request');
       await inEveryTheme(shown, async (theme) => {
         t.deepEqual(await seriousViolations(page), [], theme);
         await shown.screenshot(picture(`summary-${theme}`));

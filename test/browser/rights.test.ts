@@ -4,12 +4,12 @@ import type { Locator, Page } from 'playwright-core';
 
 import type { TestServer } from '../golden/server.js';
 import { seriousViolations } from './axe.js';
-import { browserTest, inThemes, openBrowser, Person, serverFor } from './person.js';
+import { browserTest, inThemes, openBrowser, BrowserUser, serverFor } from './user.js';
 
 openBrowser();
 
 /** `login`: either `name:password` or a token. */
-async function ask(server: TestServer, login: string, query: string): Promise<unknown> {
+async function runQuery(server: TestServer, login: string, query: string): Promise<unknown> {
   const isToken = login.startsWith('tdm_');
   const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`, {
     headers: { Authorization: isToken ? `Bearer ${login}` : `Basic ${btoa(login)}` },
@@ -25,8 +25,8 @@ async function signedIn(
   t: ExecutionContext,
   server: TestServer,
   [user, password] = ['admin', 'secret'],
-): Promise<Person> {
-  const admin = await Person.arrive(t);
+): Promise<BrowserUser> {
+  const admin = await BrowserUser.arrive(t);
   await admin.page.goto(`${server.url}/#access`);
   await admin.isOut();
   const card = admin.page.locator('.signin-card');
@@ -39,7 +39,11 @@ async function signedIn(
 
 browserTest('an administrator creates users and grants rights, without any SQL', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
-  await ask(server, 'admin:secret', 'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)');
+  await runQuery(
+    server,
+    'admin:secret',
+    'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
+  );
   const admin = await signedIn(t, server);
   const { page } = admin;
   const create = async (kind: string, name: string, password?: string): Promise<void> => {
@@ -64,12 +68,15 @@ browserTest('an administrator creates users and grants rights, without any SQL',
   await create('User', 'ada', 'lovelace');
   await plan('HTTP on Console and HTTP');
   await apply();
-  t.is(await ask(server, 'ada:lovelace', 'SELECT 1').then(JSON.stringify), '[[1]]');
-  t.regex(String(await ask(server, 'ada:lovelace', 'SELECT * FROM readings')), /denied|SELECT/i);
+  t.is(await runQuery(server, 'ada:lovelace', 'SELECT 1').then(JSON.stringify), '[[1]]');
+  t.regex(
+    String(await runQuery(server, 'ada:lovelace', 'SELECT * FROM readings')),
+    /denied|SELECT/i,
+  );
   await page.getByLabel('Add to a group').selectOption('analysts');
   await page.locator('.chip', { hasText: 'analysts' }).waitFor();
   await page.getByRole('button', { name: /^SELECT on readings: from analysts/ }).waitFor();
-  t.deepEqual(await ask(server, 'ada:lovelace', 'SELECT * FROM readings'), []);
+  t.deepEqual(await runQuery(server, 'ada:lovelace', 'SELECT * FROM readings'), []);
   t.deepEqual(await seriousViolations(page), []);
 
   const passwords = page.getByRole('dialog');
@@ -86,8 +93,8 @@ browserTest('an administrator creates users and grants rights, without any SQL',
   await setPassword("it's new", "it's new");
   await page.locator('.toast', { hasText: 'Password of ada changed' }).waitFor();
   await passwords.waitFor({ state: 'detached' });
-  t.is(await ask(server, 'ada:lovelace', 'SELECT 1'), 401);
-  t.deepEqual(await ask(server, "ada:it's new", 'SELECT 1'), [[1]]);
+  t.is(await runQuery(server, 'ada:lovelace', 'SELECT 1'), 401);
+  t.deepEqual(await runQuery(server, "ada:it's new", 'SELECT 1'), [[1]]);
   t.false(
     admin.requests.some(({ href }) => /PASSWORD|it%27s/i.test(href)),
     'no password appears in a URL',
@@ -96,12 +103,12 @@ browserTest('an administrator creates users and grants rights, without any SQL',
   await page.getByRole('button', { name: 'More actions for ada' }).click();
   await page.getByRole('menuitem', { name: 'Disable login' }).click();
   await page.locator('.toast', { hasText: 'DISABLE' }).waitFor();
-  t.is(await ask(server, "ada:it's new", 'SELECT 1'), 401);
+  t.is(await runQuery(server, "ada:it's new", 'SELECT 1'), 401);
   await page.getByRole('button', { name: 'More actions for ada' }).click();
   await page.getByRole('menuitem', { name: 'Drop user…' }).click();
   await page.getByRole('button', { name: 'Drop ada' }).click();
   await page.locator('.toast', { hasText: 'DROP USER ada' }).waitFor();
-  t.notRegex(JSON.stringify(await ask(server, 'admin:secret', 'SHOW USERS')), /ada/);
+  t.notRegex(JSON.stringify(await runQuery(server, 'admin:secret', 'SHOW USERS')), /ada/);
   t.deepEqual(admin.complaints, []);
 });
 
@@ -113,7 +120,7 @@ browserTest('a group lists its members; on a phone its rights come first', async
     "CREATE USER ada WITH PASSWORD 'p'",
     'ADD USER ada TO analysts',
   ]) {
-    await ask(server, 'admin:secret', statement);
+    await runQuery(server, 'admin:secret', statement);
   }
   const admin = await signedIn(t, server);
   const { page } = admin;
@@ -126,7 +133,7 @@ browserTest('a group lists its members; on a phone its rights come first', async
   const members = page.getByRole('group', { name: 'Members' });
   await members.getByRole('button', { name: 'ada' }).click();
   await members.getByText('Members: 0').waitFor();
-  t.deepEqual(await ask(server, 'admin:secret', 'SHOW GROUPS ada'), []);
+  t.deepEqual(await runQuery(server, 'admin:secret', 'SHOW GROUPS ada'), []);
   await members.getByLabel('Add a user').selectOption('ada');
   await members.getByText('Members: 1').waitFor();
   await page.setViewportSize({ width: 390, height: 844 });
@@ -150,14 +157,14 @@ browserTest('without LIST USERS the page is missing; with it users are filtered'
     "CREATE USER bob WITH PASSWORD 'p'",
     'GRANT HTTP TO ann',
   ]) {
-    await ask(server, 'admin:secret', statement);
+    await runQuery(server, 'admin:secret', statement);
   }
   const ann = await signedIn(t, server, ['ann', 'p']);
   await ann.page.getByText('Access denied').waitFor();
   t.is(await ann.page.locator('.access-new').count(), 0, 'the form to create users is hidden');
   t.is(await ann.page.locator('.access-list').count(), 0);
-  const rail = (person: Person) =>
-    person.page.getByRole('navigation', { name: 'Main' }).getByLabel('Users and permissions');
+  const rail = (user: BrowserUser) =>
+    user.page.getByRole('navigation', { name: 'Main' }).getByLabel('Users and permissions');
   t.is(await rail(ann).count(), 0);
   t.deepEqual(await seriousViolations(ann.page), []);
 
@@ -187,9 +194,9 @@ browserTest('column rights are granted and revoked in the rights table', async (
     "CREATE USER ann WITH PASSWORD 'p'",
     'GRANT HTTP TO ann',
   ]) {
-    await ask(server, 'admin:secret', statement);
+    await runQuery(server, 'admin:secret', statement);
   }
-  const ann = (query: string): Promise<unknown> => ask(server, 'ann:p', query);
+  const ann = (query: string): Promise<unknown> => runQuery(server, 'ann:p', query);
   const admin = await signedIn(t, server);
   const { page } = admin;
   const cell = (name: string): ReturnType<typeof page.getByRole> =>
@@ -203,7 +210,7 @@ browserTest('column rights are granted and revoked in the rights table', async (
   await page.getByRole('button', { name: 'ann', exact: true }).click();
   await page.getByRole('button', { name: 'clients', exact: true }).click();
   // The table list changes, but the expanded table stays open.
-  await ask(server, 'admin:secret', 'CREATE TABLE later (id INT)');
+  await runQuery(server, 'admin:secret', 'CREATE TABLE later (id INT)');
   await page.getByRole('button', { name: 'later', exact: true }).waitFor();
   await cell('SELECT on clients.id: not granted').click();
   await cell('SELECT on clients.tier: not granted').click();
@@ -245,8 +252,8 @@ async function inAllSizes(t: ExecutionContext, page: Page, name: string): Promis
 }
 
 /** Returns everything on the page: its text, the field values, and the browser storage. */
-async function traces(person: Person): Promise<string> {
-  const inside = await person.page.evaluate<unknown>(`(async () => {
+async function traces(user: BrowserUser): Promise<string> {
+  const inside = await user.page.evaluate<unknown>(`(async () => {
     const done = (request) => new Promise((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
@@ -262,7 +269,7 @@ async function traces(person: Person): Promise<string> {
     const fields = [...document.querySelectorAll('input, textarea')].map(({ value }) => value);
     return [kept, fields, document.documentElement.outerHTML, location.href, history.state];
   })()`);
-  return JSON.stringify([inside, await person.stored(), person.requests]);
+  return JSON.stringify([inside, await user.stored(), user.requests]);
 }
 
 const LABELS = "[...document.querySelectorAll('.permission')].map(({ ariaLabel }) => ariaLabel)";
@@ -281,7 +288,7 @@ function tokenOf(page: Page, owner: string): Locator {
 }
 
 /** An administrator who is viewing ann on a page without HTTPS, where there is no clipboard. */
-async function atAnn(t: ExecutionContext): Promise<{ server: TestServer; admin: Person }> {
+async function atAnn(t: ExecutionContext): Promise<{ server: TestServer; admin: BrowserUser }> {
   const server = await serverFor(t, LOGINS);
   for (const statement of [
     "CREATE USER ann WITH PASSWORD 'p'",
@@ -290,7 +297,7 @@ async function atAnn(t: ExecutionContext): Promise<{ server: TestServer; admin: 
     'GRANT HTTP TO ann',
     'GRANT HTTP TO feed',
   ]) {
-    t.is(await ask(server, 'admin:secret', statement), 200, statement);
+    t.is(await runQuery(server, 'admin:secret', statement), 200, statement);
   }
   const admin = await signedIn(t, server);
   await admin.page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
@@ -322,7 +329,7 @@ browserTest('a token is shown once, copied, and appears nowhere afterwards', asy
   await tokenOf(page, 'ann').getByRole('button', { name: 'Close' }).click();
   await logins.getByText('Token', { exact: true }).waitFor();
   t.false((await traces(admin)).includes(token));
-  t.deepEqual(await ask(server, token, WHO), [['ann']]);
+  t.deepEqual(await runQuery(server, token, WHO), [['ann']]);
   await page.getByLabel('Filter users and groups by name').focus();
   await page.keyboard.press('Control+V');
   t.is(await page.getByLabel('Filter users and groups by name').inputValue(), token);
@@ -332,7 +339,7 @@ browserTest('a token is shown once, copied, and appears nowhere afterwards', asy
   await page.getByRole('button', { name: 'feed', exact: true }).click();
   await logins.getByText('none').waitFor();
   const ofFeed = await newToken(page, 'feed', '30d');
-  t.deepEqual(await ask(server, ofFeed, WHO), [['feed']]);
+  t.deepEqual(await runQuery(server, ofFeed, WHO), [['feed']]);
   await page.keyboard.press('Escape');
   await page.getByRole('button', { name: /^Groups \d/ }).click();
   await page.getByRole('button', { name: 'quants', exact: true }).click();
@@ -347,7 +354,7 @@ browserTest('one token or all tokens can be dropped; both ask for confirmation',
   const logins = page.getByRole('group', { name: 'Login methods' });
   const dropAll = logins.getByRole('button', { name: 'Drop all tokens…' });
   const isRefused = async (token: string): Promise<boolean> =>
-    (await ask(server, token, WHO)) === 401;
+    (await runQuery(server, token, WHO)) === 401;
   await logins.getByText('Password').waitFor();
   t.is(await dropAll.count(), 0);
   const token = await newToken(page, 'ann', '1h');
@@ -392,7 +399,7 @@ browserTest('every right known to the server is shown, granted and revoked', asy
     'GRANT ASSUME SERVICE ACCOUNT "my feed" TO quants',
     'ADD USER ann TO quants',
   ]) {
-    t.is(await ask(server, 'admin:secret', statement), 200, statement);
+    t.is(await runQuery(server, 'admin:secret', statement), 200, statement);
   }
   const admin = await signedIn(t, server);
   const { page } = admin;
@@ -412,7 +419,7 @@ browserTest('every right known to the server is shown, granted and revoked', asy
     await inAllSizes(t, page, `rights-${set.toLowerCase().replaceAll(' ', '-')}`);
   }
   const all = 'SELECT permission FROM all_permissions()';
-  const known = (await ask(server, 'admin:secret', all)) as string[][];
+  const known = (await runQuery(server, 'admin:secret', all)) as string[][];
   t.true(known.length > 60);
   t.deepEqual(
     [...shown].sort(),
@@ -432,7 +439,7 @@ browserTest('every right known to the server is shown, granted and revoked', asy
   await page.locator('[data-action="apply"]').click();
   await page.getByText('0 changes pending').waitFor();
   await cell('ASSUME SERVICE ACCOUNT my feed: granted, and from quants').waitFor();
-  const ann = (query: string): Promise<unknown> => ask(server, 'ann:p', query);
+  const ann = (query: string): Promise<unknown> => runQuery(server, 'ann:p', query);
   t.is(await ann('CREATE TABLE made (v INT)'), 200);
   t.is(await ann('DROP VIEW newest'), 200);
   await cell('CREATE TABLE: granted').click();

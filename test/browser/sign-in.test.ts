@@ -4,14 +4,14 @@ import type { Request } from 'playwright-core';
 import { until } from '../until.js';
 import { seriousViolations } from './axe.js';
 import { statementOf, leavePicture } from './console-page.js';
-import { browserTest, openBrowser, Person, serverFor } from './person.js';
+import { browserTest, openBrowser, BrowserUser, serverFor } from './user.js';
 import { picture, THEMES } from './suite.js';
 
 openBrowser();
 
 browserTest('a user signs in, and neither name nor password is stored', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
-  const joe = await Person.arrive(t);
+  const joe = await BrowserUser.arrive(t);
   await joe.page.goto(`${server.url}/#sql`);
   await joe.isOut();
   t.is(await joe.page.locator('[data-action=sso]').count(), 0);
@@ -36,7 +36,7 @@ browserTest('a user signs in, and neither name nor password is stored', async (t
 
 browserTest('without HTTPS the password stays in memory and is sent each time', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
-  const joe = await Person.arrive(t);
+  const joe = await BrowserUser.arrive(t);
   // A page on localhost counts as secure; an HTTP page on another machine does not.
   await joe.page.addInitScript(
     'Object.defineProperty(window, "isSecureContext", { value: false })',
@@ -72,7 +72,7 @@ browserTest('without HTTPS the password stays in memory and is sent each time', 
 browserTest('under a path prefix everything works, and the cookie is limited to it', async (t) => {
   const login = ['http.user=joe', 'http.password=s3cret'];
   const server = await serverFor(t, ['http.context.web.console=/x', ...login]);
-  const joe = await Person.arrive(t);
+  const joe = await BrowserUser.arrive(t);
   await joe.page.goto(`${server.url}/x/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is((await joe.cookies())[0]?.path, '/x/');
@@ -97,17 +97,17 @@ browserTest('under a path prefix everything works, and the cookie is limited to 
 
 browserTest('an expired session asks once for a login, and the text is kept', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
-  const joe = await Person.arrive(t);
-  const asked = new Set<Request>();
-  joe.page.on('request', (request) => asked.add(request));
-  joe.page.on('requestfinished', (request) => asked.delete(request));
-  joe.page.on('requestfailed', (request) => asked.delete(request));
+  const joe = await BrowserUser.arrive(t);
+  const requested = new Set<Request>();
+  joe.page.on('request', (request) => requested.add(request));
+  joe.page.on('requestfinished', (request) => requested.delete(request));
+  joe.page.on('requestfailed', (request) => requested.delete(request));
   await joe.page.goto(`${server.url}/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
   // The stream never ends. If it started later, it would be the first refused request.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
-  await until(() => [...asked].some(isStream), 'the stream has started');
+  await until(() => [...requested].some(isStream), 'the stream has started');
   // Delays the page's own requests, because the first refused request asks the user to sign in.
   let refused = (): void => undefined;
   const refusal = new Promise<void>((resolve) => (refused = resolve));
@@ -118,9 +118,9 @@ browserTest('an expired session asks once for a login, and the text is kept', as
     }
     await route.continue();
   });
-  const sent = [...asked].filter((request) => !isStream(request));
+  const sent = [...requested].filter((request) => !isStream(request));
   await until(
-    () => sent.every((request) => !asked.has(request)),
+    () => sent.every((request) => !requested.has(request)),
     'all earlier requests are answered',
   );
   await joe.forgetSession();
@@ -150,7 +150,7 @@ browserTest('an expired session asks once for a login, and the text is kept', as
 
 browserTest('the sign-in page passes axe in every theme', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
-  const joe = await Person.arrive(t);
+  const joe = await BrowserUser.arrive(t);
   await joe.page.goto(server.url);
   await joe.page.getByLabel('User', { exact: true }).fill('joe');
   await joe.page.getByLabel('Password').fill('guess');

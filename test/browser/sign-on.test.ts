@@ -6,14 +6,14 @@ import type { ExecutionContext } from 'ava';
 import type { TestServer } from '../golden/server.js';
 import { TestProvider } from '../oidc/provider.js';
 import { until } from '../until.js';
-import { browserTest, openBrowser, Person, serverFor } from './person.js';
+import { browserTest, openBrowser, BrowserUser, serverFor } from './user.js';
 
 openBrowser();
 
 const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
 
 /** Starts an identity provider, and a server on which members of `writers` may read. */
-async function placeFor(
+async function startServers(
   t: ExecutionContext,
   options: { readonly accessTokenSeconds?: number; readonly set?: readonly string[] } = {},
 ): Promise<{ provider: TestProvider; server: TestServer }> {
@@ -42,20 +42,20 @@ async function placeFor(
 }
 
 browserTest('signing on redirects to the provider, returns a code, and shows data', async (t) => {
-  const { provider, server } = await placeFor(t);
-  const jo = await Person.arrive(t);
+  const { provider, server } = await startServers(t);
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/?shared=query#sql`);
   await jo.isOut();
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
   await jo.isIn('jo');
 
-  const asked = jo.requests.find(({ pathname }) => pathname === '/auth')?.searchParams;
-  t.is(asked?.get('response_type'), 'code');
-  t.is(asked?.get('code_challenge_method'), 'S256');
-  t.is(asked?.get('redirect_uri'), `${server.url}/`);
+  const parameters = jo.requests.find(({ pathname }) => pathname === '/auth')?.searchParams;
+  t.is(parameters?.get('response_type'), 'code');
+  t.is(parameters?.get('code_challenge_method'), 'S256');
+  t.is(parameters?.get('redirect_uri'), `${server.url}/`);
   for (const name of ['state', 'nonce', 'code_challenge']) {
-    t.regex(asked?.get(name) ?? '', /^[\w-]{43}$/, name);
+    t.regex(parameters?.get(name) ?? '', /^[\w-]{43}$/, name);
   }
   t.is(
     jo.page.url(),
@@ -88,8 +88,8 @@ browserTest('signing on redirects to the provider, returns a code, and shows dat
 });
 
 browserTest('rows are exported with the token, and after a reload with the session', async (t) => {
-  const { server } = await placeFor(t);
-  const jo = await Person.arrive(t);
+  const { server } = await startServers(t);
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
@@ -109,11 +109,11 @@ browserTest('rows are exported with the token, and after a reload with the sessi
 });
 
 browserTest('an imported table is owned by the chosen group', async (t) => {
-  const { server } = await placeFor(t);
+  const { server } = await startServers(t);
   for (const statement of ['grant create table to readers', 'grant select, insert on readers']) {
     await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, { headers: ADMIN });
   }
-  const jo = await Person.arrive(t);
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/#import`);
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
@@ -134,15 +134,15 @@ browserTest('an imported table is owned by the chosen group', async (t) => {
 browserTest(
   'a shared link survives the sign-on; an expired session does not redirect',
   async (t) => {
-    const { provider, server } = await placeFor(t);
-    const jo = await Person.arrive(t);
+    const { provider, server } = await startServers(t);
+    const jo = await BrowserUser.arrive(t);
     await jo.page.goto(`${server.url}/#query=select%20x%20from%20prices`);
     await jo.page.locator('[data-action=sso]').click();
     await jo.logIn('jo');
     await jo.isIn('jo');
     t.is(await jo.page.locator('.cm-content').innerText(), 'select x from prices');
     await jo.page.locator('.summary[data-state="done"]').waitFor();
-    const asked = provider.count('/auth');
+    const authRequests = provider.count('/auth');
     await jo.page.route('**/exec?*', (route) => route.fulfill({ status: 401, body: '{}' }));
     await jo.page.locator('.cm-content').click();
     await jo.page.keyboard.press('Control+Enter');
@@ -150,13 +150,13 @@ browserTest(
     t.regex(await jo.problem(), /session has ended/);
     t.is(await jo.page.locator('.cm-content').count(), 0);
     await jo.page.waitForLoadState('networkidle');
-    t.is(provider.count('/auth'), asked);
+    t.is(provider.count('/auth'), authRequests);
   },
 );
 
 browserTest('tokens are renewed only once, before they expire', async (t) => {
-  const { provider, server } = await placeFor(t, { accessTokenSeconds: 10 });
-  const jo = await Person.arrive(t);
+  const { provider, server } = await startServers(t, { accessTokenSeconds: 10 });
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
@@ -173,8 +173,8 @@ browserTest('tokens are renewed only once, before they expire', async (t) => {
 });
 
 browserTest('a reload requires no new sign-on', async (t) => {
-  const { provider, server } = await placeFor(t);
-  const jo = await Person.arrive(t);
+  const { provider, server } = await startServers(t);
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
@@ -189,8 +189,8 @@ browserTest('a reload requires no new sign-on', async (t) => {
 });
 
 browserTest('a user without groups is signed in without rights, with a notice', async (t) => {
-  const { server } = await placeFor(t);
-  const al = await Person.arrive(t);
+  const { server } = await startServers(t);
+  const al = await BrowserUser.arrive(t);
   await al.page.goto(server.url);
   await al.page.locator('[data-action=sso]').click();
   await al.logIn('al');
@@ -199,8 +199,8 @@ browserTest('a user without groups is signed in without rights, with a notice', 
 });
 
 browserTest('an authorization response that was not requested is refused', async (t) => {
-  const { provider, server } = await placeFor(t);
-  const eve = await Person.arrive(t);
+  const { provider, server } = await startServers(t);
+  const eve = await BrowserUser.arrive(t);
   await eve.page.goto(`${server.url}/?code=stolen&state=guessed&iss=${provider.issuer}`);
   await eve.isOut();
   t.regex(await eve.problem(), /not requested by this tab/);
@@ -209,8 +209,8 @@ browserTest('an authorization response that was not requested is refused', async
 });
 
 browserTest('an authorization response from a different provider is refused', async (t) => {
-  const { provider, server } = await placeFor(t);
-  const jo = await Person.arrive(t);
+  const { provider, server } = await startServers(t);
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(server.url);
   provider.rewriteLocation = (location) =>
     location.replace(encodeURIComponent(provider.issuer), 'https%3A%2F%2Fevil.example');
@@ -229,7 +229,7 @@ browserTest('a provider without S256 is refused', async (t) => {
   const path = '/.well-known/openid-configuration';
   provider.faults.set(path, { kind: 'answer', status: 200, type: 'application/json', body });
   const server = await serverFor(t, ['acl.enabled=true', ...provider.settings()]);
-  const jo = await Person.arrive(t);
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(server.url);
   await jo.page.locator('[data-action=sso]').click();
   await jo.page.locator('.signin-problem', { hasText: 'does not support PKCE' }).waitFor();
@@ -237,8 +237,8 @@ browserTest('a provider without S256 is refused', async (t) => {
 });
 
 browserTest('a redirect loop stops', async (t) => {
-  const { provider, server } = await placeFor(t);
-  const jo = await Person.arrive(t);
+  const { provider, server } = await startServers(t);
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(server.url);
   await jo.page.evaluate('localStorage.setItem("tidemark.sign-in.last-user", "jo")');
   for (let round = 0; round < 5; round += 1) {
@@ -250,8 +250,8 @@ browserTest('a redirect loop stops', async (t) => {
 });
 
 browserTest('a session ends when it has ended at the provider', async (t) => {
-  const { provider, server } = await placeFor(t, { accessTokenSeconds: 5 });
-  const jo = await Person.arrive(t);
+  const { provider, server } = await startServers(t, { accessTokenSeconds: 5 });
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
@@ -265,10 +265,10 @@ browserTest('a session ends when it has ended at the provider', async (t) => {
 });
 
 browserTest('a token and a user info response with different names are refused', async (t) => {
-  const { provider, server } = await placeFor(t);
+  const { provider, server } = await startServers(t);
   const body = '{"sub":"somebody else","groups":["writers"]}';
   provider.faults.set('/me', { kind: 'answer', status: 200, type: 'application/json', body });
-  const jo = await Person.arrive(t);
+  const jo = await BrowserUser.arrive(t);
   await jo.page.goto(server.url);
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');

@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 
 import type { TestServer } from '../golden/server.js';
 import { TestProvider } from '../oidc/provider.js';
-import { browserTest, openBrowser, Person, serverFor } from './person.js';
+import { browserTest, openBrowser, BrowserUser, serverFor } from './user.js';
 
 openBrowser();
 
@@ -51,27 +51,27 @@ async function twoUsers(t: ExecutionContext, set: readonly string[] = []): Promi
 /** The administrator, signed in on a separate server. */
 async function signedIn(
   t: ExecutionContext,
-): Promise<{ server: TestServer; person: Person; page: Page }> {
+): Promise<{ server: TestServer; user: BrowserUser; page: Page }> {
   const server = await twoUsers(t);
-  const person = await Person.arrive(t);
-  const { page } = person;
+  const user = await BrowserUser.arrive(t);
+  const { page } = user;
   await page.goto(`${server.url}/#sql`);
-  await person.signIn('admin', 'quest');
-  return { server, person, page };
+  await user.signIn('admin', 'quest');
+  return { server, user, page };
 }
 
 /** Plants a trace of each kind in the page. */
-async function plant(person: Person): Promise<void> {
-  const { page } = person;
+async function plant(user: BrowserUser): Promise<void> {
+  const { page } = user;
   const statement = "select ts, upper('planted' || note) plantedsql, price from quotes";
-  if ((await person.query(statement)) !== 'done') {
+  if ((await user.query(statement)) !== 'done') {
     throw new Error('the query failed');
   }
   await page.locator('.grid-cell', { hasText: 'PLANTEDROWA' }).waitFor();
   await page.locator('.tab').first().dblclick();
   await page.keyboard.insertText('plantedtab');
   await page.keyboard.press('Enter');
-  await person.query('select plantederror from quotes');
+  await user.query('select plantederror from quotes');
   await page.keyboard.press('Alt+T');
   await page.locator('.cm-content').click();
   await page.keyboard.insertText('planteddraft');
@@ -136,25 +136,25 @@ async function names(page: Page): Promise<string[]> {
 }
 
 browserTest('a signed-out page holds no user data; the tabs return after sign-in', async (t) => {
-  const { server, person, page } = await signedIn(t);
-  await plant(person);
+  const { server, user, page } = await signedIn(t);
+  await plant(user);
   const before = (await remains(page)).toLowerCase();
   const unseen = PLANTED.filter((secret) => !before.includes(secret.toLowerCase()));
   t.deepEqual(unseen, [], 'every planted term was present before');
   await page.locator('[data-action=sign-out]').click();
-  await person.isOut();
+  await user.isOut();
   t.is(new URL(page.url()).hash, '');
   await holdsNothing(t, page, 'signed out');
 
-  await person.signIn('bob', 'pass');
+  await user.signIn('bob', 'pass');
   await page.goto(`${server.url}/#sql`);
   await page.locator('.cm-content').waitFor();
   await holdsNothing(t, page, 'the next user');
   t.deepEqual(await names(page), ['Query 1']);
-  t.is(await person.query('select 1 bobs'), 'done');
+  t.is(await user.query('select 1 bobs'), 'done');
   await page.locator('[data-action=sign-out]').click();
 
-  await person.signIn('admin', 'quest');
+  await user.signIn('admin', 'quest');
   await page.goto(`${server.url}/#sql`);
   await page.locator('.tab', { hasText: 'plantedtab' }).waitFor();
   t.deepEqual((await names(page)).slice(0, 2), ['plantedtab', 'Query 2']);
@@ -163,32 +163,32 @@ browserTest('a signed-out page holds no user data; the tabs return after sign-in
   t.false(after.includes('bobs'));
   await page.keyboard.press('Alt+4');
   await page.locator('.log-row, .log li, .log tr', { hasText: 'plantedsql' }).first().waitFor();
-  t.deepEqual(person.complaints, []);
+  t.deepEqual(user.complaints, []);
 });
 
 browserTest('an expired session leaves no data; unsaved text returns after sign-in', async (t) => {
-  const { server, person, page } = await signedIn(t);
-  await plant(person);
+  const { server, user, page } = await signedIn(t);
+  await plant(user);
   await page.goto(`${server.url}/#sql`);
   await page.locator('.tab').first().click();
-  await person.forgetSession();
+  await user.forgetSession();
   await page.locator('.cm-content').click();
   await page.keyboard.insertText('plantedsql typed last');
   await page.keyboard.press('Control+Enter');
-  await person.isOut();
+  await user.isOut();
   await holdsNothing(t, page, 'the session has ended');
-  await person.signIn('bob', 'pass');
+  await user.signIn('bob', 'pass');
   await holdsNothing(t, page, 'the next user');
   await page.locator('[data-action=sign-out]').click();
-  await person.signIn('admin', 'quest');
+  await user.signIn('admin', 'quest');
   await page.locator('.tab', { hasText: 'plantedtab' }).click();
   await page.locator('.cm-content', { hasText: 'plantedsql typed last' }).waitFor();
-  t.deepEqual(person.complaints, []);
+  t.deepEqual(user.complaints, []);
 });
 
 browserTest('all windows of a browser sign out together and switch to the next user', async (t) => {
-  const { server, person, page } = await signedIn(t);
-  await plant(person);
+  const { server, user, page } = await signedIn(t);
+  await plant(user);
   const other = await page.context().newPage();
   await other.goto(`${server.url}/#sql`);
   await other.locator('.tab', { hasText: 'plantedtab' }).waitFor();
@@ -196,12 +196,12 @@ browserTest('all windows of a browser sign out together and switch to the next u
   await other.locator('.signin-card').waitFor();
   t.regex(await other.locator('.signin-problem').innerText(), /another window/);
   await holdsNothing(t, other, 'the other window');
-  t.deepEqual(person.complaints, []);
+  t.deepEqual(user.complaints, []);
 });
 
 browserTest('a suspended window switches to the next user', async (t) => {
-  const { server, person, page } = await signedIn(t);
-  await plant(person);
+  const { server, user, page } = await signedIn(t);
+  await plant(user);
   const other = await page.context().newPage();
   await other.addInitScript(
     "addEventListener('storage', (event) => event.stopImmediatePropagation())",
@@ -212,7 +212,7 @@ browserTest('a suspended window switches to the next user', async (t) => {
   // session.
   await other.route('**', (route) => route.abort());
   await page.locator('[data-action=sign-out]').click();
-  await person.signIn('bob', 'pass');
+  await user.signIn('bob', 'pass');
   await other.unroute('**');
   // A draft that the previous user wrote must not be saved for the next user.
   await other.locator('.cm-content').click();
@@ -223,19 +223,19 @@ browserTest('a suspended window switches to the next user', async (t) => {
   t.deepEqual(await names(other), ['Query 1']);
   await holdsNothing(t, other, 'the next user');
   await page.reload();
-  await person.isIn('bob');
+  await user.isIn('bob');
   t.deepEqual(await names(page), ['Query 1']);
 });
 
 browserTest('a sign-out that does not reach the server is effective after a reload', async (t) => {
-  const { person, page } = await signedIn(t);
+  const { user, page } = await signedIn(t);
   await page.route('**/exec?*session=false*', (route) => route.abort());
   await page.locator('[data-action=sign-out]').click();
-  await person.isOut();
+  await user.isOut();
   await page.unroute('**/exec?*session=false*');
   await page.reload();
-  await person.isOut();
-  t.deepEqual(await person.cookies(), []);
+  await user.isOut();
+  t.deepEqual(await user.cookies(), []);
 });
 
 browserTest('signing out at the provider leaves no data', async (t) => {
@@ -250,7 +250,7 @@ browserTest('signing out at the provider leaves no data', async (t) => {
     'grant create table to readers',
     'grant select on all tables to readers',
   ]);
-  const jo = await Person.arrive(t);
+  const jo = await BrowserUser.arrive(t);
   const { page } = jo;
   await page.goto(`${server.url}/#sql`);
   await page.locator('[data-action=sso]').click();

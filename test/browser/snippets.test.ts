@@ -14,7 +14,7 @@ import { has, run, SOURCES, TOOLS } from '../clients/tools.js';
 import type { TestServer } from '../golden/server.js';
 import { TestProvider } from '../oidc/provider.js';
 import { CertificateFolder } from '../tls/certificates.js';
-import { browserTest, openBrowser, Person, serverFor } from './person.js';
+import { browserTest, openBrowser, BrowserUser, serverFor } from './user.js';
 
 openBrowser();
 
@@ -94,13 +94,13 @@ async function examples(page: Page): Promise<Map<string, string>> {
   return texts;
 }
 
-type Ask = (query: string) => Promise<unknown>;
+type RunQuery = (query: string) => Promise<unknown>;
 
 /** Runs every example whose client is installed. */
 async function runAll(
   t: ExecutionContext,
   texts: ReadonlyMap<string, string>,
-  ask: Ask,
+  runQuery: RunQuery,
   environment: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   for (const { name, isThere, file, command, prints, rows } of CLIENTS) {
@@ -111,19 +111,19 @@ async function runAll(
     const folder = await mkdtemp(join(BUILD, 'example-'));
     t.teardown(() => rm(folder, { recursive: true, force: true }));
     await writeFile(join(folder, file), texts.get(name) ?? '');
-    for (const part of name === 'Go' ? ['go.mod', 'go.sum'] : []) {
-      await copyFile(new URL(`pgx/${part}`, SOURCES), join(folder, part));
+    for (const file of name === 'Go' ? ['go.mod', 'go.sum'] : []) {
+      await copyFile(new URL(`pgx/${file}`, SOURCES), join(folder, file));
     }
-    const [program, ...parts] = command;
+    const [program, ...args] = command;
     const env = { ...process.env, ...environment };
-    const { stdout } = await run(program, parts, { cwd: folder, env });
+    const { stdout } = await run(program, args, { cwd: folder, env });
     t.regex(stdout, prints, name);
-    t.deepEqual(await ask('SELECT count() FROM readings'), [[rows]], name);
-    await ask('DROP TABLE readings');
+    t.deepEqual(await runQuery('SELECT count() FROM readings'), [[rows]], name);
+    await runQuery('DROP TABLE readings');
   }
 }
 
-function asker(server: TestServer, login?: string): Ask {
+function asker(server: TestServer, login?: string): RunQuery {
   const headers: Record<string, string> =
     login === undefined ? {} : { Authorization: `Basic ${btoa(login)}` };
   return async (query) => {
@@ -137,13 +137,13 @@ function asker(server: TestServer, login?: string): Ask {
 browserTest('snippets for a new server contain its ports and its initial password', async (t) => {
   t.timeout(WAIT_MS);
   const server = await serverFor(t, []);
-  const person = await Person.arrive(t);
-  await person.page.goto(`${server.url}/#start`);
-  const texts = await examples(person.page);
+  const user = await BrowserUser.arrive(t);
+  await user.page.goto(`${server.url}/#start`);
+  const texts = await examples(user.page);
   const port = server.pg.split(':').at(-1) ?? '';
   t.true(texts.get('psql')?.includes(`admin:quest@127.0.0.1:${port}/`));
   await runAll(t, texts, asker(server));
-  t.deepEqual(person.complaints, []);
+  t.deepEqual(user.complaints, []);
 });
 
 browserTest('snippets for a server with users contain the user’s name, no password', async (t) => {
@@ -152,7 +152,7 @@ browserTest('snippets for a server with users contain the user’s name, no pass
   const admin = asker(server, 'admin:secret');
   await admin("CREATE USER \"ann o'neil\" WITH PASSWORD 'p w$'");
   await admin('GRANT HTTP, PGWIRE, CREATE TABLE TO "ann o\'neil"');
-  const ann = await Person.arrive(t);
+  const ann = await BrowserUser.arrive(t);
   await ann.page.goto(`${server.url}/#start`);
   await ann.signIn("ann o'neil", 'p w$');
   await ann.page.getByText("holds the password of ann o'neil").waitFor();
@@ -172,9 +172,9 @@ browserTest('snippets for an encrypted server make the clients use TLS', async (
     ...pg,
     `pg.tls.private.key.path=${folder.file('server.key')}`,
   ]);
-  const person = await Person.arrive(t);
-  await person.page.goto(`${server.url}/#start`);
-  const texts = await examples(person.page);
+  const user = await BrowserUser.arrive(t);
+  await user.page.goto(`${server.url}/#start`);
+  const texts = await examples(user.page);
   t.regex(texts.get('Go') ?? '', /sslmode=require/);
   await runAll(t, texts, asker(server), { NODE_EXTRA_CA_CERTS: certificate });
 });
@@ -195,8 +195,8 @@ browserTest('snippets for external users contain a token and the table owner gro
     await admin('GRANT HTTP, PGWIRE, CREATE TABLE TO crew');
     return server;
   };
-  const arrive = async (server: TestServer): Promise<Person> => {
-    const jo = await Person.arrive(t);
+  const arrive = async (server: TestServer): Promise<BrowserUser> => {
+    const jo = await BrowserUser.arrive(t);
     await jo.page.goto(`${server.url}/#start`);
     await jo.page.locator('[data-action=sso]').click();
     await jo.logIn('jo');
@@ -229,8 +229,8 @@ browserTest('snippets for external users contain a token and the table owner gro
 
 browserTest('without the wire protocol only HTTP snippets are offered', async (t) => {
   const server = await serverFor(t, ['pg.enabled=false']);
-  const person = await Person.arrive(t);
-  await person.page.goto(`${server.url}/#start`);
-  await person.page.getByText('disabled', { exact: true }).waitFor();
-  t.deepEqual(await person.page.getByRole('tab').allInnerTexts(), ['curl']);
+  const user = await BrowserUser.arrive(t);
+  await user.page.goto(`${server.url}/#start`);
+  await user.page.getByText('disabled', { exact: true }).waitFor();
+  t.deepEqual(await user.page.getByRole('tab').allInnerTexts(), ['curl']);
 });

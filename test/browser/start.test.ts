@@ -146,7 +146,7 @@ browserTest('the server is shown with its name, role and colour', async (t) => {
     t.regex(await head.innerText(), /north\s+testing/);
     t.is(await shown.page.evaluate<string>(bar), 'rgb(22, 130, 70)');
     t.is(await head.getAttribute('title'), 'of the tests');
-    const kept = await fetch(`${server().url}/settings`).then((answer) => answer.json());
-    t.is((kept as { 'preferences.version': number })['preferences.version'], 3);
+    const settings = await fetch(`${server().url}/settings`).then((answer) => answer.json());
+    t.is((settings as { 'preferences.version': number })['preferences.version'], 3);
   });
 });

@@ -102,16 +102,16 @@ browserTest('dropping a table asks for confirmation with the focus on Cancel', a
   await rows('CREATE TABLE unwanted (v INT)');
   await onPage(t, async (shown) => {
     const { page } = shown;
-    const ask = async (): Promise<void> => {
+    const execute = async (): Promise<void> => {
       await page.getByRole('treeitem', { name: /^unwanted/ }).click({ button: 'right' });
       await page.getByRole('menuitem', { name: /^Drop/ }).click();
       await page.getByRole('dialog').waitFor();
     };
-    await ask();
+    await execute();
     t.is(await page.locator(':focus').innerText(), 'Cancel');
     await page.keyboard.press('Enter');
     t.is((await rows("SELECT * FROM tables() WHERE table_name = 'unwanted'")).length, 1);
-    await ask();
+    await execute();
     await page.getByRole('button', { name: 'Drop unwanted' }).click();
     await page.locator('.toast', { hasText: 'unwanted was dropped' }).waitFor();
     t.is((await rows("SELECT * FROM tables() WHERE table_name = 'unwanted'")).length, 0);

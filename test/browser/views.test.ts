@@ -4,14 +4,14 @@ import type { Locator } from 'playwright-core';
 import { seriousViolations } from './axe.js';
 import { leavePicture } from './console-page.js';
 import type { ConsolePage } from './console-page.js';
-import { openBrowser, Person, serverFor } from './person.js';
+import { openBrowser, BrowserUser, serverFor } from './user.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('materialized views in a browser');
 openBrowser();
 
 /** Creates a base with rows, and a view over it. */
-async function made(base: string, refresh: string): Promise<string> {
+async function createView(base: string, refresh: string): Promise<string> {
   const view = `${base}_hours`;
   await rows(`CREATE TABLE ${base} (ts TIMESTAMP, v DOUBLE) TIMESTAMP(ts) PARTITION BY DAY`);
   await rows(`INSERT INTO ${base} VALUES ('2026-01-01T00:10:00Z', 1), ('2026-01-01T01:10:00Z', 2)`);
@@ -45,7 +45,7 @@ function fact({ page }: ConsolePage, name: string): Locator {
 }
 
 browserTest('the tree shows new tables and views that lag or become invalid', async (t) => {
-  const view = await made('followed', 'MANUAL');
+  const view = await createView('followed', 'MANUAL');
   await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -80,22 +80,22 @@ browserTest('the tree shows new tables and views that lag or become invalid', as
 
 browserTest('one stream serves all views; a hidden page sends no requests', async (t) => {
   for (const base of ['many_a', 'many_b', 'many_c']) {
-    await made(base, 'IMMEDIATE');
+    await createView(base, 'IMMEDIATE');
   }
   await onPage(t, async (shown) => {
     const { page } = shown;
-    const asked: string[] = [];
+    const requested: string[] = [];
     page.on('request', (request) => {
       const { pathname } = new URL(request.url());
       // The editor text is validated once.
       if (pathname !== '/api/v1/sql/validate') {
-        asked.push(pathname);
+        requested.push(pathname);
       }
     });
     await rows('CREATE TABLE many_d (v INT)');
     await rowOf(shown, 'many_d').waitFor();
     await page.waitForTimeout(6000);
-    t.deepEqual(asked, [], 'the open stream reports all changes');
+    t.deepEqual(requested, [], 'the open stream reports all changes');
     const streams = async (): Promise<number> =>
       Number(
         (
@@ -110,22 +110,22 @@ browserTest('one stream serves all views; a hidden page sends no requests', asyn
     };
     await see(true);
     await page.waitForTimeout(500);
-    for (let look = 0; look < 20; look += 1) {
+    for (let attempt = 0; attempt < 20; attempt += 1) {
       t.is(await streams(), 1, 'only the test query itself runs');
       await page.waitForTimeout(100);
     }
     await rows('CREATE TABLE many_e (v INT)');
     await page.waitForTimeout(2500);
     t.is(await rowOf(shown, 'many_e').count(), 0);
-    t.deepEqual(asked, []);
+    t.deepEqual(requested, []);
     await see(false);
     await rowOf(shown, 'many_e').waitFor();
-    t.is(asked.filter((path) => path === '/live').length, 1);
+    t.is(requested.filter((path) => path === '/live').length, 1);
   });
 });
 
 browserTest('view details show coverage, refresh policy and status', async (t) => {
-  const view = await made(
+  const view = await createView(
     'detailed',
     "EVERY 10m START '2026-01-01T00:00:00Z' PERIOD (LENGTH 1h DELAY 5m)",
   );
@@ -163,7 +163,7 @@ browserTest('view details show coverage, refresh policy and status', async (t) =
 });
 
 browserTest('views are refreshed in full and by range, and errors are shown there', async (t) => {
-  const view = await made('acted', 'MANUAL DEFERRED');
+  const view = await createView('acted', 'MANUAL DEFERRED');
   const count = async (): Promise<unknown> => (await rows(`SELECT count() FROM ${view}`))[0]?.[0];
   await onPage(
     t,
@@ -208,7 +208,7 @@ browserTest('views are refreshed in full and by range, and errors are shown ther
 });
 
 browserTest('a refresh policy can be changed; dropping a view asks for confirmation', async (t) => {
-  const view = await made('changed', 'IMMEDIATE');
+  const view = await createView('changed', 'IMMEDIATE');
   await onPage(
     t,
     async (shown) => {
@@ -243,7 +243,7 @@ browserTest('a refresh policy can be changed; dropping a view asks for confirmat
 });
 
 browserTest('jobs are listed and filtered, and linked from the status bar', async (t) => {
-  const view = await made('working', 'IMMEDIATE');
+  const view = await createView('working', 'IMMEDIATE');
   await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -301,7 +301,7 @@ browserTest('a failed refresh shows the reason and the time of the next try', as
 });
 
 browserTest('views and jobs fit narrow windows', async (t) => {
-  const view = await made('narrow', 'MANUAL');
+  const view = await createView('narrow', 'MANUAL');
   for (const [width, height] of [
     [1024, 768],
     [390, 844],
@@ -330,18 +330,20 @@ browserTest('views and jobs fit narrow windows', async (t) => {
 
 browserTest('forbidden actions are disabled, with the reason', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
-  const ask = async (statement: string): Promise<void> => {
+  const execute = async (statement: string): Promise<void> => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {
       headers: { Authorization: `Basic ${btoa('admin:secret')}` },
     });
     t.is(response.status, 200, statement);
   };
-  await ask('CREATE TABLE base (ts TIMESTAMP, v DOUBLE) TIMESTAMP(ts) PARTITION BY DAY');
-  await ask('CREATE MATERIALIZED VIEW hours AS (SELECT ts, sum(v) AS v FROM base SAMPLE BY 1h)');
-  await ask("CREATE USER ann WITH PASSWORD 'a long one'");
-  await ask('GRANT HTTP TO ann');
-  await ask('GRANT SELECT, REFRESH MATERIALIZED VIEW ON hours TO ann');
-  const ann = await Person.arrive(t);
+  await execute('CREATE TABLE base (ts TIMESTAMP, v DOUBLE) TIMESTAMP(ts) PARTITION BY DAY');
+  await execute(
+    'CREATE MATERIALIZED VIEW hours AS (SELECT ts, sum(v) AS v FROM base SAMPLE BY 1h)',
+  );
+  await execute("CREATE USER ann WITH PASSWORD 'a long one'");
+  await execute('GRANT HTTP TO ann');
+  await execute('GRANT SELECT, REFRESH MATERIALIZED VIEW ON hours TO ann');
+  const ann = await BrowserUser.arrive(t);
   const { page } = ann;
   await page.goto(`${server.url}/#tables/hours`);
   await ann.signIn('ann', 'a long one');

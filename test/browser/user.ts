@@ -26,7 +26,7 @@ export function openBrowser(): void {
 }
 
 /** A user whose browser can reach only the test's servers. */
-export class Person {
+export class BrowserUser {
   readonly page: Page;
   readonly requests: URL[] = [];
   readonly complaints: string[] = [];
@@ -44,7 +44,7 @@ export class Person {
     });
   }
 
-  static async arrive(t: ExecutionContext): Promise<Person> {
+  static async arrive(t: ExecutionContext): Promise<BrowserUser> {
     const context = await browser.newContext({ reducedMotion: 'reduce' });
     context.setDefaultTimeout(WAIT_MS);
     await context.route(
@@ -55,9 +55,9 @@ export class Person {
       'addEventListener("securitypolicyviolation", (event) => console.error("CSP violation: " + ' +
         'event.violatedDirective + " " + event.blockedURI))',
     );
-    const person = new Person(context, await context.newPage());
+    const user = new BrowserUser(context, await context.newPage());
     t.teardown(() => context.close());
-    return person;
+    return user;
   }
 
   /** Logs in on the provider's pages and consents. */

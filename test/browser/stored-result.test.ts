@@ -1,7 +1,7 @@
 /** Results that a tab shows across a page reload. */
 import { seriousViolations } from './axe.js';
 import { type ConsolePage, statementOf } from './console-page.js';
-import { openBrowser, Person, serverFor } from './person.js';
+import { openBrowser, BrowserUser, serverFor } from './user.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('results over a reload', { args: ['--demo'] });
@@ -9,7 +9,7 @@ const { browserTest, onPage } = browserSuite('results over a reload', { args: ['
 openBrowser();
 
 /** Keys of the results that the browser has stored. */
-const KEPT = `new Promise((resolve, reject) => {
+const STORED_KEYS = `new Promise((resolve, reject) => {
   const opened = indexedDB.open('tidemark');
   opened.onerror = reject;
   opened.onsuccess = () => {
@@ -26,7 +26,7 @@ browserTest('a saved result is shown after a reload without running the query', 
     const { page } = shown;
     t.is(await shown.query('SELECT x * 3 AS v FROM long_sequence(2500)'), 'done');
     t.is(await shown.query('SELECT x * 3 AS v FROM long_sequence(2500)'), 'done');
-    await page.waitForFunction(`${KEPT}.then((keys) => keys.length === 1)`);
+    await page.waitForFunction(`${STORED_KEYS}.then((keys) => keys.length === 1)`);
     const sent: string[] = [];
     page.on('request', (request) => {
       // While a statement is typed, the page sends validation requests.
@@ -99,15 +99,15 @@ browserTest('a result is not saved if its statement may contain a secret', async
   await onPage(t, async (shown) => {
     t.is(await shown.query("SELECT 'x' AS password"), 'done');
     t.is(await shown.query('SELECT 1'), 'done');
-    await shown.page.waitForFunction(`${KEPT}.then((keys) => keys.length === 1)`);
+    await shown.page.waitForFunction(`${STORED_KEYS}.then((keys) => keys.length === 1)`);
     t.is(await shown.query("SELECT 'y' AS password"), 'done');
-    await shown.page.waitForFunction(`${KEPT}.then((keys) => keys.length === 0)`);
+    await shown.page.waitForFunction(`${STORED_KEYS}.then((keys) => keys.length === 0)`);
   });
 });
 
 browserTest('signing out removes the saved result', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
-  const joe = await Person.arrive(t);
+  const joe = await BrowserUser.arrive(t);
   await joe.page.goto(`${server.url}/#sql`);
   await joe.isOut();
   await joe.page.getByLabel('User', { exact: true }).fill('joe');
@@ -115,12 +115,12 @@ browserTest('signing out removes the saved result', async (t) => {
   await joe.page.keyboard.press('Enter');
   await joe.isIn('joe');
   t.is(await joe.query('select 41 + 1 answer'), 'done');
-  await joe.page.waitForFunction(`${KEPT}.then((keys) => keys.length === 1)`);
+  await joe.page.waitForFunction(`${STORED_KEYS}.then((keys) => keys.length === 1)`);
   await joe.page.reload();
   await joe.isIn('joe');
   await joe.page.locator('.grid-note', { hasText: 'before the page was reloaded' }).waitFor();
   await joe.page.locator('[data-action=sign-out]').click();
   await joe.isOut();
-  t.deepEqual(await joe.page.evaluate<string[]>(KEPT), []);
+  t.deepEqual(await joe.page.evaluate<string[]>(STORED_KEYS), []);
   t.deepEqual(joe.complaints, []);
 });

@@ -68,8 +68,8 @@ browserTest('a damaged table is reported, and recovered by dropping the partitio
   const root = await mkdtemp(join(tmpdir(), 'tidemark-damaged-'));
   const first = await startTestServer({ root });
   const query = 'SELECT x, timestamp_sequence(0, 86400000) AS ts FROM long_sequence(3000)';
-  const make = `CREATE TABLE t AS (${query}) TIMESTAMP(ts) PARTITION BY DAY`;
-  await fetch(`${first.url}/exec?query=${encodeURIComponent(make)}`);
+  const create = `CREATE TABLE t AS (${query}) TIMESTAMP(ts) PARTITION BY DAY`;
+  await fetch(`${first.url}/exec?query=${encodeURIComponent(create)}`);
   await first.stop();
   await damageSegment(root);
   const server = await startTestServer({ root, set: ['cairo.verify=open'] });

@@ -6,13 +6,13 @@ import type { ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';
 
 import type { TestServer } from '../golden/server.js';
-import { browserTest, inThemes, openBrowser, Person, serverFor } from './person.js';
+import { browserTest, inThemes, openBrowser, BrowserUser, serverFor } from './user.js';
 
 openBrowser();
 
 const LOGINS = ['acl.enabled=true', 'acl.admin.password=secret'];
 
-async function twoPeople(t: ExecutionContext): Promise<{ server: TestServer }> {
+async function startServerForTwo(t: ExecutionContext): Promise<{ server: TestServer }> {
   const server = await serverFor(t, LOGINS);
   const login = { Authorization: `Basic ${btoa('admin:secret')}` };
   for (const statement of [
@@ -32,11 +32,11 @@ async function arrived(
   server: TestServer,
   name: string,
   at = '#sql',
-): Promise<Person> {
-  const person = await Person.arrive(t);
-  await person.page.goto(`${server.url}/${at}`);
-  await person.signIn(name, 'p');
-  return person;
+): Promise<BrowserUser> {
+  const user = await BrowserUser.arrive(t);
+  await user.page.goto(`${server.url}/${at}`);
+  await user.signIn(name, 'p');
+  return user;
 }
 
 function cell(page: Page, name: string): Locator {
@@ -75,14 +75,14 @@ async function openFromPage(page: Page, title: string): Promise<void> {
   await cell(page, 'cell_1').waitFor();
 }
 
-async function look(page: Page): Promise<void> {
+async function poll(page: Page): Promise<void> {
   await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
 }
 
 const PHONE = { width: 390, height: 844 };
 
 browserTest('two users edit a shared notebook and merge it cell by cell', async (t) => {
-  const { server } = await twoPeople(t);
+  const { server } = await startServerForTwo(t);
   const ann = await arrived(t, server, 'ann');
   const { page } = ann;
   await newNotebook(page);
@@ -138,7 +138,7 @@ browserTest('two users edit a shared notebook and merge it cell by cell', async 
   t.is(await textOf(page, 'cell_2_1'), 'SELECT 22 AS second');
   t.is(await textOf(page, 'cell_3'), 'SELECT 3 AS third');
 
-  await look(ben.page);
+  await poll(ben.page);
   await ben.page.getByRole('button', { name: 'Show new version' }).click();
   await cell(ben.page, 'cell_2_1').waitFor();
   t.is(await textOf(ben.page, 'cell_2_1'), 'SELECT 22 AS second');
@@ -148,7 +148,7 @@ browserTest('two users edit a shared notebook and merge it cell by cell', async 
 browserTest(
   'a conflict keeps the user’s version as a copy; old versions can be restored',
   async (t) => {
-    const { server } = await twoPeople(t);
+    const { server } = await startServerForTwo(t);
     const ann = await arrived(t, server, 'ann');
     const { page } = ann;
     await newNotebook(page);
@@ -187,7 +187,7 @@ browserTest(
 );
 
 browserTest('a link lets another user read a notebook and save changes as a copy', async (t) => {
-  const { server } = await twoPeople(t);
+  const { server } = await startServerForTwo(t);
   const ann = await arrived(t, server, 'ann');
   const { page } = ann;
   await newNotebook(page);
@@ -201,7 +201,7 @@ browserTest('a link lets another user read a notebook and save changes as a copy
   await menu(page, 'Share');
   const link = await dialog.locator('.share-link').innerText();
   await page.keyboard.press('Escape');
-  const ben = await Person.arrive(t);
+  const ben = await BrowserUser.arrive(t);
   await ben.page.goto(link);
   await ben.signIn('ben', 'p');
   await cell(ben.page, 'cell_1').waitFor();
@@ -230,7 +230,7 @@ browserTest('a link lets another user read a notebook and save changes as a copy
 });
 
 browserTest('a failed save is reported, and the unsaved text is kept', async (t) => {
-  const { server } = await twoPeople(t);
+  const { server } = await startServerForTwo(t);
   const { page } = await arrived(t, server, 'ann');
   await newNotebook(page);
   await write(page, 'cell_1', 'SELECT 1');
