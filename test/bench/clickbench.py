@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""ClickBench's 43 queries over generated rows: Tidemark, QuestDB and DuckDB by turns, answers compared with DuckDB's.
+"""ClickBench's 43 queries over generated rows: Tidemark, QuestDB and DuckDB in turn, answers compared with DuckDB's.
 
   node build/test/bench/clickbench/main.js --rows 1000000 --out data
   clickbench.py --data data --server name=tidemark,http=127.0.0.1:9000 [--server name=questdb,http=127.0.0.1:19000]
                 [--embedded duckdb] [--runs 3] [--only REGEX] [--no-load] [--out results.json]
 
 Each query runs once to warm up, when its answer is compared, then RUNS times, the peers taking turns; the table shows the
-median, its ratio to Tidemark's (below 1 = faster), and the geometric mean of the ratios.
+median, its ratio to Tidemark's median (below 1 = faster), and the geometric mean of the ratios.
 
 Answers: `equal`: the same rows in the same order as DuckDB. `ties`: the ORDER BY columns have the same values, and each row is
 part of DuckDB's answer without LIMIT; the query does not define the order of ties. Fractions are compared to 9 digits.
@@ -30,7 +30,7 @@ def load_server(p, kit, path):
 
 
 def load_duckdb(p, kit, path):
-    """Addresses become numbers: DuckDB's type for them has no arithmetic."""
+    """Converts addresses to numbers, because DuckDB's address type has no arithmetic."""
     columns = ", ".join(f"'{c['name']}': '{TYPES.get(c['type'], 'VARCHAR')}'" for c in kit["columns"])
     addresses = ", ".join(ADDRESS.format(c["name"]) for c in kit["columns"] if c["type"] == "IPv4")
     t0 = time.perf_counter()
@@ -40,7 +40,7 @@ def load_duckdb(p, kit, path):
 
 
 def cell(v, type_=None):
-    """A value in the same form for all peers."""
+    """Returns a value in the same form for all peers."""
     if type_ == "IPv4" and v is not None: return sum(int(part) << shift for part, shift in zip(v.split("."), (24, 16, 8, 0)))
     if isinstance(v, Decimal): return int(v) if v == int(v) else float(f"{v:.9g}")
     if isinstance(v, float): return float(f"{v:.9g}")
@@ -49,7 +49,7 @@ def cell(v, type_=None):
 
 
 def answer(p, q, complete=False):
-    """The rows of a query; `complete`: without its LIMIT."""
+    """Returns the rows of a query; `complete`: without its LIMIT."""
     sql = q["duckdb"] if not p.server else q["text"]
     if complete: sql = re.sub(r" LIMIT [\d, OFSET]+$", "", sql)
     if not p.server:
@@ -68,7 +68,7 @@ def compare(q, mine, theirs, complete):
 
 
 def measure(res, q, peers, runs, pause):
-    """One query: compares the answers, then times the peers by turns."""
+    """Runs one query: compares the answers, then times the peers in turn."""
     judge, answers, times, live = next((p for p in peers if not p.server), None), {}, {}, []
     for p in peers:
         def warm(): answers[p.name] = answer(p, q); times[p.name] = []; live.append(p)
@@ -84,7 +84,7 @@ def measure(res, q, peers, runs, pause):
 
 
 def report(d, base):
-    """The Markdown table: medians, ratios to the base, how the answers compare, and geometric means."""
+    """Returns the Markdown table: medians, ratios to the base, how the answers compare, and geometric means."""
     names = [n for n in d["peers"] if n != base]
     print(f"\n| query | {base} | " + " | ".join(names) + " | answers |\n|---|---|" + "---|" * (len(names) + 1))
     ratios = {n: [] for n in names}

@@ -1,7 +1,7 @@
-"""Rows of COPY FROM STDIN: `copy_speed.py PG_PORT [ROWS [ROUNDS]]`, against a server that runs.
+"""Speed of COPY FROM STDIN: `copy_speed.py PG_PORT [ROWS [ROUNDS]]`, against a running server.
 
-5 columns (timestamp, 2 symbols, 2 doubles) as text, CSV and binary, sent by psycopg in pieces of
-64 KiB that are made before; by turns, the median with the slowest and the fastest.
+5 columns (timestamp, 2 symbols, 2 doubles) as text, CSV and binary, sent by psycopg in
+64 KiB chunks prepared beforehand. Runs in turn; shows the median, slowest and fastest.
 """
 import datetime
 import statistics

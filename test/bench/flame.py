@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Flame graphs of a running server while it answers queries of the kit, and where its time goes in words.
+"""Flame graphs of a running server while it answers the kit's queries, and a text summary of where its time goes.
 
   flame.py --server 127.0.0.1:19100 --pid PID --out docs/flame-graphs w_lag t_sym_price …
 
-Each query is repeated for --seconds over one kept-alive connection while `perf` samples the process by the software
-clock, which needs no counters of the processor. Needs linux-perf, inferno (`cargo install inferno --features cli`) and
-an addon with names (`TIDEMARK_SYMBOLS=1 node scripts/build-addon.mjs`). Writes NAME.svg, and prints for each query the
-functions that take most by themselves.
+Each query is repeated for --seconds over one kept-alive connection while `perf` samples the process with the
+software clock, which needs no CPU counters. Needs linux-perf, inferno (`cargo install inferno --features cli`) and
+an addon with symbol names (`TIDEMARK_SYMBOLS=1 node scripts/build-addon.mjs`). Writes NAME.svg, and prints for each query the
+functions with the most self time.
 """
 import argparse, collections, os, re, subprocess, tempfile, time
 import yaml
@@ -18,7 +18,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def repeat(server, text, seconds):
-    """Asks for so long; the least time of an answer in ms."""
+    """Repeats a query for the given time; returns the shortest response time in ms."""
     least, end = 1e9, time.perf_counter() + seconds
     while time.perf_counter() < end: least = min(least, server.query(text)[0])
     return least * 1000

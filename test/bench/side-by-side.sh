@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: npm run bench -- [--size tiny|small|full] [--against questdb,duckdb,polars,…] [bench.py options …]
 #        npm run bench -- --clickbench ROWS [--against questdb,duckdb] [clickbench.py options …]
-# Starts Tidemark, and QuestDB where it is among the peers, with the same commit mode, measures them
-# and the embedded engines by turns in one run, and prints the table of docs/benchmarks.md. Needs
+# Starts Tidemark, and QuestDB if it is among the peers, with the same commit mode. Measures them
+# and the embedded engines in turn in one run, and prints the table for docs/benchmarks.md. Needs
 # python3 with requirements.txt, Java and Maven (for QuestDB's jar), and a finished `npm run build`.
 # Environment: WORK (data, roots, results; default a folder in the cache), MODE (commit mode of both
 # servers, default nosync), PYTHON (default python3).

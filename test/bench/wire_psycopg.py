@@ -1,4 +1,4 @@
-"""`wire_psycopg.py PORT DATABASE QUERY`: seconds to fetch all rows in binary, and how many."""
+"""`wire_psycopg.py PORT DATABASE QUERY`: seconds to fetch all rows in binary format, and their number."""
 import sys
 import time
 

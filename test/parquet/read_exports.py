@@ -1,5 +1,5 @@
-"""Reads files of /exp with pyarrow, DuckDB and Polars; prints what each saw as JSON. Arguments:
-files of Parquet (or, for a .zip, an archive of them)."""
+"""Reads files from /exp with pyarrow, DuckDB and Polars; prints what each of them read as JSON.
+Arguments: Parquet files, or .zip archives of them."""
 
 import datetime
 import decimal
@@ -16,7 +16,7 @@ import pyarrow.parquet as parquet
 
 
 def plain(value):
-    """The same text for the same value, whichever program read it."""
+    """Returns the same string for the same value, whichever program read it."""
     if isinstance(value, datetime.datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=datetime.timezone.utc)
         return aware.astimezone(datetime.timezone.utc).isoformat(timespec="microseconds")
@@ -39,7 +39,7 @@ def arrow_rows(source):
 
 
 def duck_rows(path):
-    # Instants as UTC without a zone: what DuckDB needs for zones may not be installed.
+    # Timestamps as UTC without a zone, because DuckDB's zone extension may not be installed.
     columns = duckdb.sql(f"DESCRIBE FROM '{path}'").fetchall()
     zoned = [name for name, kind, *_ in columns if kind == "TIMESTAMP WITH TIME ZONE"]
     casts = ", ".join(f"timezone('UTC', {name}) AS {name}" for name in zoned)
@@ -76,5 +76,5 @@ for path in sys.argv[1:]:
             "codecs": codecs(path),
         }
 print(json.dumps(answers), flush=True)
-# Their threads may abort an interpreter that takes itself apart around them.
+# Library threads may abort an interpreter that is shutting down.
 os._exit(0)

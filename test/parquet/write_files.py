@@ -1,5 +1,5 @@
 """Writes Parquet files as other programs do: a column of each type, partitions in directories,
-types the dialect has not. The first argument is the directory."""
+types that the dialect lacks. The first argument is the directory."""
 
 import datetime
 import decimal
@@ -94,14 +94,14 @@ def every_type():
 
 
 def annotated():
-    """What pyarrow writes no column of: the footer's annotation of another column is changed."""
+    """Columns that pyarrow cannot write: changes the annotation of a different column in the footer."""
     text = b"\x25\x00\x4c\x1c\x00\x00\x00"
     plain = b"\x00"
     for name, kind, value, before, after in (
-        # A converted type and its twin, a logical type: of texts, of enumerations, of BSON.
+        # A converted type and the corresponding logical type: strings, enumerations, BSON.
         ("enum", pa.string(), "red", text, b"\x25\x08\x4c\x4c\x00\x00\x00"),
         ("bson", pa.string(), "\x05\0\0\0\0", text, b"\x25\x28\x4c\xdc\x00\x00\x00"),
-        # Converted types alone: a decimal of 2 places and 9 digits, an interval.
+        # Converted types only: a decimal with 2 places and 9 digits, an interval.
         ("decimal", pa.binary(), (-1234567).to_bytes(3, "big", signed=True), plain,
          b"\x25\x0a\x15\x04\x15\x12\x00"),
         ("interval", pa.binary(12), bytes([1, 0, 0, 0] * 3), plain, b"\x25\x2a\x00"),
@@ -124,7 +124,7 @@ def annotate(path, column, before, after):
     footer = footer.replace(name + before, name + after)
     with open(path, "wb") as file:
         file.write(body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
-    # Whoever wrote it so can read it.
+    # The footer is still readable.
     parquet.read_schema(path)
 
 
@@ -195,5 +195,5 @@ series()
 refused()
 partitions()
 print("null", flush=True)
-# Its threads may abort an interpreter that takes itself apart around them.
+# Library threads may abort an interpreter that is shutting down.
 os._exit(0)

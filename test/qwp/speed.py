@@ -1,9 +1,9 @@
-"""Rows in and results out over the columnar protocol, beside lines over HTTP and COPY of psycopg.
+"""Writes rows and reads results over the columnar protocol, compared with lines over HTTP and COPY.
 
-`speed.py HTTP_PORT PG_PORT [ROWS [ROUNDS]]`, by turns against one server that runs; the official
-client of Python. Rows in: 8 columns, 2 symbols, 1,000 series, an Arrow table, acknowledged; lines
-are the same rows of a pandas frame. Results: 5 columns into an Arrow table; the same rows as binary
-COPY, not decoded.
+`speed.py HTTP_PORT PG_PORT [ROWS [ROUNDS]]`, in turn against one running server, with the official
+Python client. Writes an Arrow table with 8 columns, 2 symbols and 1,000 series until it is
+acknowledged; lines are the same rows from a pandas frame. Reads 5 columns into an Arrow table, and
+the same rows with psycopg's binary COPY, undecoded.
 """
 import statistics
 import sys
@@ -26,7 +26,7 @@ base = 1_700_000_000_000_000
 
 
 def table(late):
-    """An Arrow table; of `late` rows the time is up to a minute before that of their neighbours."""
+    """Returns an Arrow table. With `late`, one row in twenty is up to a minute early."""
     micros = base + numpy.arange(rows) * 1_000
     if late:
         places = random.choice(rows, rows // 20, replace=False)

@@ -1,5 +1,5 @@
-// Command gorm runs Go's GORM against a server: `gorm PORT`. Prints one line of JSON: what each
-// check saw, or its error.
+// Command gorm runs Go's GORM against a server: `gorm PORT`. Prints one line of JSON with the
+// result or error of each check.
 package main
 
 import (
@@ -15,14 +15,14 @@ import (
 	"gorm.io/gorm/logger"
 )
 
-// GoPlace has a number that the database gives it.
+// GoPlace has an id that the database generates.
 type GoPlace struct {
 	gorm.Model
 	Name   string `gorm:"size:40;uniqueIndex"`
 	Height float64
 }
 
-// GoReading has a key that holds the time.
+// GoReading has a key that contains the time.
 type GoReading struct {
 	At     time.Time `gorm:"primaryKey;type:timestamp"`
 	Sensor string    `gorm:"primaryKey;size:20"`
@@ -35,7 +35,7 @@ type GoReadingMore struct {
 	Note *string `gorm:"size:80"`
 }
 
-// TableName is that of the first model.
+// TableName returns the table name of the first model.
 func (GoReadingMore) TableName() string { return "go_readings" }
 
 func main() {
@@ -124,7 +124,7 @@ func main() {
 			key, _ := one.PrimaryKey()
 			out = append(out, fmt.Sprint(one.Name(), " ", one.DatabaseTypeName(), " ", key))
 		}
-		// The query does not ask for an order.
+		// The query does not specify an order.
 		sort.Strings(out)
 		return out, err
 	})

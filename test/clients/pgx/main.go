@@ -25,7 +25,7 @@ func must(err error) {
 	}
 }
 
-// stateOf is the SQLSTATE of an error, and its position or context.
+// stateOf returns the SQLSTATE of an error, with its position or context.
 func stateOf(err error) string {
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) {
@@ -74,7 +74,7 @@ func types(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	out["types"] = texts
 }
 
-// texts: the same rows in text, parameters within the statement.
+// texts reads the same rows in text format, with parameters inlined in the statement.
 func texts(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	var d float64
 	var s string
@@ -112,7 +112,7 @@ func arrays(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	out["array"] = fmt.Sprint(a, " ", value)
 }
 
-// metadata is what the driver itself asks the catalog.
+// metadata runs the driver's own catalog queries.
 func metadata(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	told := []string{}
 	for _, name := range []string{"_float8", "double precision[]", "uuid[]"} {
@@ -162,7 +162,7 @@ func count(ctx context.Context, conn *pgx.Conn, query string) int64 {
 	return count
 }
 
-// nested transactions are savepoints.
+// nested checks that nested transactions are savepoints.
 func nested(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	outer, err := conn.Begin(ctx)
 	must(err)
@@ -177,7 +177,7 @@ func nested(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	out["nested"] = count(ctx, conn, "SELECT count() FROM px WHERE i = -1")
 }
 
-// growing gives a table a column under a statement that the driver keeps prepared.
+// growing adds a column to the table of a statement that the driver has cached.
 func growing(ctx context.Context, conn *pgx.Conn, out map[string]any) {
 	_, err := conn.Exec(ctx, "CREATE TABLE pxg AS (SELECT 1 AS a)")
 	must(err)

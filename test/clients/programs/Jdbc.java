@@ -16,7 +16,7 @@ import java.util.UUID;
 import org.postgresql.PGConnection;
 import org.postgresql.util.PSQLException;
 
-/** The JDBC driver against a server: prints one JSON list of texts. */
+/** The JDBC driver against a server. Prints a JSON list of strings. */
 public final class Jdbc {
   private static final List<String> OUT = new ArrayList<>();
 
@@ -29,7 +29,7 @@ public final class Jdbc {
     Properties settings = new Properties();
     settings.setProperty("user", "admin");
     settings.setProperty("password", "quest");
-    // Binary rows from the first execution on.
+    // Requests binary rows from the first execution.
     settings.setProperty("prepareThreshold", "-1");
     String url = "jdbc:postgresql://127.0.0.1:" + args[0] + "/qdb";
     try (Connection connection = DriverManager.getConnection(url, settings)) {
@@ -146,7 +146,7 @@ public final class Jdbc {
     tell(single(connection, "SELECT count() FROM jdc"));
   }
 
-  /** A table that gets a column under a prepared statement: the driver prepares it again. */
+  /** Adds a column to the table of a prepared statement, which the driver then prepares again. */
   private static void growing(Connection connection) throws SQLException {
     try (Statement statement = connection.createStatement();
         PreparedStatement prepared = connection.prepareStatement("SELECT * FROM jdg")) {

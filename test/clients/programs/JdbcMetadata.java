@@ -11,16 +11,16 @@ import java.util.Map;
 import java.util.Properties;
 import org.postgresql.util.PSQLException;
 
-/** What the JDBC driver says of the database: prints one JSON object of lists of texts. */
+/** What the JDBC driver reports about the database. Prints a JSON object of string lists. */
 public final class JdbcMetadata {
   private static final Map<String, List<String>> OUT = new LinkedHashMap<>();
 
-  /** A question to the driver. */
+  /** A metadata query to the driver. */
   private interface Question {
     ResultSet ask() throws SQLException;
   }
 
-  /** The named columns of all rows; or why there are none. */
+  /** Records the named columns of all rows, or the reason why there are none. */
   private static void tell(String name, Question question, String... columns) {
     List<String> rows = new ArrayList<>();
     OUT.put(name, rows);
@@ -99,7 +99,7 @@ public final class JdbcMetadata {
     tell("clientInfo", of::getClientInfoProperties, "NAME");
   }
 
-  /** The driver looks a result's columns up in the catalog. */
+  /** The driver looks up the columns of a result in the catalog. */
   private static void ofResult(Connection connection) throws SQLException {
     List<String> rows = new ArrayList<>();
     OUT.put("result", rows);

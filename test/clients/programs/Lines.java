@@ -1,7 +1,7 @@
 import io.questdb.client.Sender;
 import java.time.temporal.ChronoUnit;
 
-/** Rows through QuestDB's Java client: its configuration, a table, a protocol version. */
+/** Writes rows with QuestDB's Java client, given a configuration, table and protocol version. */
 public final class Lines {
   public static void main(String[] args) {
     int version = Integer.parseInt(args[2]);

@@ -1,5 +1,5 @@
-# Active Record, the mapper of Rails: `ruby activerecord.rb PORT`. Prints one line of JSON: what
-# each check saw, or the error that it ended with.
+# Active Record, Rails's object mapper: `ruby activerecord.rb PORT`. Prints one line of JSON: the
+# result or error of each check.
 require 'json'
 require 'logger'
 require 'active_record'
@@ -12,7 +12,7 @@ ActiveRecord::Migration.verbose = false
 NOON = Time.utc(2026, 1, 1, 12)
 SEEN = {}
 
-# Runs a check; one that fails does not hide the next.
+# Runs a check. If it fails, the next check still runs.
 def check(name)
   SEEN[name] = yield
 rescue StandardError => error

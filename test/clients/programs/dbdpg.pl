@@ -1,5 +1,5 @@
-# DBD::Pg, the driver of Perl: `perl dbdpg.pl PORT`. Prints one line of JSON: what each check saw,
-# or the error that it ended with.
+# DBD::Pg, the Perl driver: `perl dbdpg.pl PORT`. Prints one line of JSON with the result or error
+# of each check.
 use strict;
 use warnings;
 use utf8;
@@ -14,7 +14,7 @@ my %options = (RaiseError => 1, PrintError => 0, AutoCommit => 1);
 my $db = DBI->connect($source, 'admin', 'quest', {%options});
 my %seen;
 
-# Runs a check; one that fails does not hide the next.
+# Runs a check. If it fails, the next check still runs.
 sub check {
     my ($name, $work) = @_;
     $seen{$name} = eval { $work->() };
@@ -24,7 +24,7 @@ sub check {
     }
 }
 
-# What columns of a driver's answer hold, one text a row.
+# Returns the given columns of a result, one string per row.
 sub rows_of {
     my ($statement, @names) = @_;
     return [] unless $statement;
@@ -62,7 +62,7 @@ check insert_with_placeholders => sub {
     return [$count, $insert->execute($values[0], 1, 2, 3, (undef) x 6)];
 };
 
-# As text: numbers of JSON are no longer the values.
+# As strings, because JSON numbers would change the values.
 check every_type => sub {
     return [map { "$_" } one('SELECT * FROM dbd_all WHERE i = ?', {}, 123456)];
 };

@@ -1,4 +1,4 @@
-"""One driver of Python against a server: `drivers.py PORT DRIVER`. Prints one line of JSON."""
+"""A Python driver against a server: `drivers.py PORT DRIVER`. Prints one line of JSON."""
 import asyncio
 import datetime
 import io
@@ -14,7 +14,7 @@ URL = f'postgresql://admin:quest@127.0.0.1:{PORT}/qdb'
 DSN = f'host=127.0.0.1 port={PORT} user=admin password=quest dbname=qdb'
 WHEN = datetime.datetime(2024, 1, 1, 0, 0, 0, 7)
 ID = uuid.UUID('11111111-2222-3333-4444-555555555555')
-# Its text is its own: the same query of another session could not be told from it.
+# The SQL is unique, to distinguish the query from those of other sessions.
 SLOW = f'SELECT sum(sqrt(x)) AS {sys.argv[2]} FROM long_sequence(100000000000)'
 TYPES = (
     'ts TIMESTAMP, b BOOLEAN, h SHORT, i INT, l LONG, f FLOAT, d DOUBLE, s SYMBOL, v VARCHAR, '
@@ -27,7 +27,7 @@ VALUES = [
 
 
 def slow_is_cancelled(execute, cancel):
-    """Seconds from cancelling to the error, and its SQLSTATE."""
+    """Returns the seconds from cancelling to the error, and its SQLSTATE."""
     timer = threading.Timer(0.5, cancel)
     timer.start()
     started = time.monotonic()
@@ -42,7 +42,7 @@ def slow_is_cancelled(execute, cancel):
 
 
 def parameters(c):
-    """Values in places whose type the parameter decides, or its context: as text and binary."""
+    """Parameters whose type comes from the value or from its context, in text and binary format."""
     from decimal import Decimal
 
     noon = datetime.datetime(2026, 1, 1, 12)
@@ -269,7 +269,7 @@ async def asyncpg_session():
 
 
 async def asyncpg_pool():
-    """A connection that comes back to its pool is reset: locks, cursors, channels, settings."""
+    """A connection returned to its pool is reset: locks, cursors, channels, settings."""
     import asyncpg
 
     async with asyncpg.create_pool(URL, min_size=2, max_size=4) as pool:
@@ -283,7 +283,7 @@ async def asyncpg_pool():
 
 
 async def asyncpg_arrays(c):
-    """The driver looks types that it does not know up in the catalog."""
+    """The driver looks up unknown types in the catalog."""
     await c.execute('CREATE TABLE apa (i INT, s SYMBOL, u UUID, a DOUBLE[], m DOUBLE[][])')
     insert = 'INSERT INTO apa VALUES ($1, $2, $3, $4, $5)'
     await c.execute(insert, 1, 'a b', ID, [1.5, None], [[1.0, 2.0], [3.0, 4.0]])
@@ -342,7 +342,7 @@ def driver_sqlalchemy():
 
 
 def reflected(engine, name):
-    """What SQLAlchemy reads of the catalog, and what pandas builds on it."""
+    """What SQLAlchemy reads from the catalog, and what pandas builds on it."""
     import pandas as pd
     import sqlalchemy as sa
 
@@ -508,5 +508,5 @@ def driver_adbc_driver_postgresql():
 
 
 print(json.dumps(globals()[f'driver_{sys.argv[2]}']()), flush=True)
-# Threads of a driver may abort an interpreter that takes itself apart around them.
+# Driver threads may abort an interpreter that is shutting down.
 os._exit(0)

@@ -1,4 +1,4 @@
-"""ibis against a server: `ibis_postgres.py PORT`. Prints what each check saw as JSON."""
+"""ibis against a server: `ibis_postgres.py PORT`. Prints the result or error of each check as JSON."""
 import datetime
 import json
 import sys
@@ -15,7 +15,7 @@ seen = {}
 
 
 def check(function):
-    """Runs it at once, and notes what it returns, or its error."""
+    """Runs the check immediately, and records its result or error."""
     try:
         seen[function.__name__] = function()
     except Exception as error:

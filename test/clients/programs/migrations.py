@@ -1,6 +1,6 @@
-"""Tools of Python that make and change tables: `migrations.py PORT TOOL [FOLDER]`.
+"""Python tools that create and alter tables: `migrations.py PORT TOOL [FOLDER]`.
 
-Prints one line of JSON: what each check saw, or the error that it ended with.
+Prints one line of JSON with the result or error of each check.
 """
 import datetime
 import json
@@ -16,10 +16,10 @@ seen = {}
 
 
 def check(work):
-    """Runs a check at once, under its function's name."""
+    """Runs a check immediately, under its function's name."""
     try:
         seen[work.__name__] = work()
-    except Exception as error:  # Every check is to be seen, after one that fails too.
+    except Exception as error:  # Later checks run even if this one fails.
         seen[work.__name__] = f'{type(error).__name__}: {error}'
 
 
@@ -49,7 +49,7 @@ def tool_sqlalchemy():
     @check
     def create_all():
         Base.metadata.create_all(engine)
-        Base.metadata.create_all(engine)  # The second time it finds all there.
+        Base.metadata.create_all(engine)  # The second time, all tables already exist.
         return sorted(name for name in sa.inspect(engine).get_table_names() if 'sa_' in name)
 
     @check
@@ -186,7 +186,7 @@ with engine.connect() as connection:
 
 
 def revisions(folder):
-    """A folder of migrations, one after the other."""
+    """Writes a folder of consecutive migrations."""
     versions = os.path.join(folder, 'versions')
     os.makedirs(versions)
     with open(os.path.join(folder, 'env.py'), 'w') as file:

@@ -1,6 +1,6 @@
 """psqlodbc under unixODBC, driven by pyodbc: `odbc.py PORT`.
 
-Prints one line of JSON: what each check saw, or the error that it ended with.
+Prints one line of JSON with the result or error of each check.
 """
 import datetime
 import decimal
@@ -28,10 +28,10 @@ seen = {}
 
 
 def check(work):
-    """Runs a check at once, under its function's name."""
+    """Runs a check immediately, under its function's name."""
     try:
         seen[work.__name__] = work()
-    except Exception as error:  # Every check is to be seen, after one that fails too.
+    except Exception as error:  # Later checks run even if this one fails.
         seen[work.__name__] = f'{type(error).__name__}: {error}'
 
 
@@ -40,7 +40,7 @@ def texts(rows):
 
 
 def columns(rows, *names):
-    """Of the rows that describe something, what is the same everywhere."""
+    """Returns the columns of descriptive rows that are the same on every server."""
     return [' '.join(str(getattr(row, name)) for name in names) for row in rows]
 
 

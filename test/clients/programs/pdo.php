@@ -1,6 +1,5 @@
 <?php
-// PDO of PHP: `php pdo.php PORT`. Prints one line of JSON: what each check saw, or the error that
-// it ended with.
+// PHP's PDO: `php pdo.php PORT`. Prints one line of JSON with the result or error of each check.
 $source = "pgsql:host=127.0.0.1;port=$argv[1];dbname=qdb";
 $options = [
     PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION,
@@ -9,7 +8,7 @@ $options = [
 $db = new PDO($source, 'admin', 'quest', $options);
 $seen = [];
 
-/** Runs a check; one that fails does not hide the next. */
+/** Runs a check. If it fails, the next check still runs. */
 function check(string $name, callable $work): void
 {
     global $seen, $db;
@@ -25,7 +24,7 @@ function check(string $name, callable $work): void
     }
 }
 
-/** The first cell of a statement's answer. */
+/** Returns the first cell of a statement's result. */
 function one(PDO $db, string $text, array $values = []): mixed
 {
     $statement = $db->prepare($text);

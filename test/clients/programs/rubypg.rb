@@ -1,5 +1,5 @@
-# ruby-pg: `ruby rubypg.rb PORT`. Prints one line of JSON: what each check saw, or the error that it
-# ended with.
+# ruby-pg: `ruby rubypg.rb PORT`. Prints one line of JSON with the result or error of each
+# check.
 require 'json'
 require 'pg'
 
@@ -13,7 +13,7 @@ SEEN = {}
 DB = PG.connect(**WHERE)
 DB.set_notice_processor {}
 
-# Runs a check; one that fails does not hide the next.
+# Runs a check. If it fails, the next check still runs.
 def check(name)
   SEEN[name] = yield
 rescue StandardError => error
@@ -74,7 +74,7 @@ check 'parameters_of_every_type' do
   end
 end
 
-# The driver writes it as `2024-01-02 00:00:00 UTC`.
+# The driver sends the time as `2024-01-02 00:00:00 UTC`.
 check 'time_as_a_parameter' do
   one('SELECT count(*) FROM rb_all WHERE at = $1', [Time.utc(2024, 1, 2)])
 end

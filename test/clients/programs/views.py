@@ -1,6 +1,6 @@
 """SQLAlchemy and Alembic over views of all kinds: `views.py PORT`.
 
-Prints one line of JSON: what each check saw, or the error that it ended with.
+Prints one line of JSON with the result or error of each check.
 """
 import json
 import sys
@@ -16,10 +16,10 @@ seen = {}
 
 
 def check(work):
-    """Runs a check at once, under its function's name."""
+    """Runs a check immediately, under its function's name."""
     try:
         seen[work.__name__] = work()
-    except Exception as error:  # Every check is to be seen, after one that fails too.
+    except Exception as error:  # Later checks run even if this one fails.
         seen[work.__name__] = f'{type(error).__name__}: {error}'
 
 

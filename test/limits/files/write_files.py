@@ -1,4 +1,4 @@
-"""Writes the files beside it: small ones with large cells. Run by hand, with pyarrow."""
+"""Writes the files in this folder: small files with large cells. Run manually; requires pyarrow."""
 import pyarrow as pa
 import pyarrow.parquet as pq
 
