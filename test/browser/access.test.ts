@@ -49,7 +49,7 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Answers queries about permissions, and collects in order the statements that would change them.
+ * Answers queries about permissions and collects, in order, the statements that would change them.
  */
 async function prepare(page: Page, refused = ''): Promise<string[]> {
   const sent: string[] = [];
@@ -70,7 +70,7 @@ async function prepare(page: Page, refused = ''): Promise<string[]> {
   return sent;
 }
 
-browserTest('clicks collect changes, and Apply runs them in order', async (t) => {
+browserTest('changes made by clicking are queued, and Apply runs them in order', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const sent = await prepare(page);

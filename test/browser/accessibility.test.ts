@@ -48,7 +48,7 @@ browserTest('axe finds no violation in actions on rows, statements and charts', 
     await page.locator('.inline-filter .hint').waitFor();
     await page.locator('.grid').focus();
     await page.keyboard.press('Shift+F10');
-    t.deepEqual(await seriousViolations(page), [], 'the menu of a column');
+    t.deepEqual(await seriousViolations(page), [], 'the column menu');
     await page.getByRole('menuitemcheckbox', { name: 'Freeze up to here' }).click();
     await page.locator('.grid').focus();
     await page.keyboard.press('Enter');
@@ -66,7 +66,7 @@ browserTest('axe finds no violation in actions on rows, statements and charts', 
   });
 });
 
-browserTest('axe detects a planted violation', async (t) => {
+browserTest('axe detects an injected violation', async (t) => {
   await onPage(t, async ({ page }) => {
     await page.evaluate("document.querySelector('.main').append(document.createElement('img'))");
     t.deepEqual(await seriousViolations(page), ['image-alt: <img>']);
@@ -86,10 +86,10 @@ browserTest('axe finds no violation in tables, running queries and their dialogs
       await page.getByText('No running queries').waitFor();
       await checkScreen(t, shown, 'queries');
       await page.getByRole('treeitem', { name: /^trades/ }).click({ button: 'right' });
-      t.deepEqual(await seriousViolations(page), [], 'the menu of a table');
+      t.deepEqual(await seriousViolations(page), [], 'the table menu');
       await shown.screenshot(picture('screen-menu-light'));
       await page.getByRole('menuitem', { name: /^Drop/ }).click();
-      t.deepEqual(await seriousViolations(page), [], 'the question before a table is dropped');
+      t.deepEqual(await seriousViolations(page), [], 'the confirmation before a table is dropped');
       await shown.screenshot(picture('screen-confirm-light'));
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Shortcuts' }).click();

@@ -16,7 +16,7 @@ const RUN = `axe.run(document, { resultTypes: ['violations'] }).then(({ violatio
       impact === 'serious' || impact === 'critical' || id === 'landmark-unique')
     .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 160))))`;
 
-/** Waits for transitions to end, because intermediate colours belong to no theme. */
+/** Waits for transitions to end, because intermediate colours are not part of any theme. */
 const STILL = `Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
   .then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))`;
 

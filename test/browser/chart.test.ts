@@ -1,6 +1,6 @@
 /**
- * Charts of every kind: the choice from the result, zooming through server queries, display as a
- * table.
+ * Charts of every kind: choosing the kind from the result, zooming with server queries, display as
+ * a table.
  */
 import { readFileSync } from 'node:fs';
 
@@ -132,7 +132,7 @@ browserTest('prices by symbol have separate axes and share crosshair and range',
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 5m';
     t.is(await shown.query(query), 'done');
     const plots = page.locator('.plot');
-    await until(async () => (await plots.count()) === 5, 'a plot for each symbol');
+    await until(async () => (await plots.count()) === 5, 'each symbol has a plot');
     const labels = await Promise.all(
       (await plots.all()).map((plot) => plot.getAttribute('aria-label')),
     );
@@ -144,7 +144,7 @@ browserTest('prices by symbol have separate axes and share crosshair and range',
       .locator('.u-over')
       .hover({ position: { x: 60, y: 20 } });
     const crosshairs = page.locator('.u-cursor-x:not(.u-off)');
-    await until(async () => (await crosshairs.count()) === 5, 'a crosshair in each plot');
+    await until(async () => (await crosshairs.count()) === 5, 'each plot has a crosshair');
     const box = await plots.nth(1).locator('.u-over').boundingBox();
     t.truthy(box);
     const [left, top, width] = [box?.x ?? 0, (box?.y ?? 0) + 10, box?.width ?? 0];
@@ -162,7 +162,7 @@ browserTest('prices by symbol have separate axes and share crosshair and range',
     const drawing = readFileSync(await (await saved).path(), 'utf8');
     t.is(drawing.match(/<g transform="translate/g)?.length, 5);
     await page.getByRole('button', { name: 'Split' }).click();
-    await until(async () => (await plots.count()) === 1, 'one plot for all');
+    await until(async () => (await plots.count()) === 1, 'all symbols share one plot');
     t.true((await shown.inkOfChart()) > 500);
   });
 });

@@ -13,7 +13,7 @@ const CHROMIUM_PATHS = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Path of a Chromium, if one is installed. */
+/** Path of a Chromium installation, if there is one. */
 export const chromiumPath = CHROMIUM_PATHS.find((path) => path !== undefined && existsSync(path));
 
 /** Starts a browser without a profile and without background requests. */
@@ -42,9 +42,9 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly scheme?: 'light' | 'dark';
-  /** Time zone of the browser; by default that of the machine. */
+  /** The browser's time zone; defaults to the machine's. */
   readonly timezone?: string;
-  /** URL fragment; by default the workspace. */
+  /** URL fragment; defaults to the workspace. */
   readonly page?: string;
 }
 
@@ -60,7 +60,7 @@ export async function leavePicture(page: Page, path: string, fullPage = false): 
 /** Maximum time to wait for something to appear. */
 const WAIT_MS = 60_000;
 
-/** Reports violations of the content policy, installed before any script of the page runs. */
+/** Reports content policy violations. Installed before any script on the page runs. */
 const REPORT_VIOLATIONS =
   'addEventListener("securitypolicyviolation", (event) => console.error("CSP violation: " + ' +
   'event.violatedDirective + " " + event.blockedURI + " " + event.sample))';
@@ -165,7 +165,7 @@ export class ConsolePage {
     return await this.page.locator('.summary b').innerText();
   }
 
-  /** Returns the cell texts of one visible row, without the row number. */
+  /** Returns the cell text of one visible row, without the row number. */
   async row(number: number): Promise<string[]> {
     const row = this.page.locator(`.grid-row[aria-rowindex="${number + 1}"]`);
     return await row.locator('.grid-cell').allInnerTexts();

@@ -282,7 +282,7 @@ browserTest('a running query can be cancelled', async (t) => {
   });
 });
 
-browserTest('the table tree can be operated with the keyboard only', async (t) => {
+browserTest('the table tree can be operated with the keyboard alone', async (t) => {
   await onPage(t, async (shown) => {
     await shown.page.locator('.tree-row.group').first().focus();
     await shown.page.keyboard.press('End');

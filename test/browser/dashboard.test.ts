@@ -58,7 +58,7 @@ function listen(page: Page, table: string): string[] {
   return sent;
 }
 
-/** How long the server is gone, in seconds; `AWAY_S=3600` simulates an hour-long outage. */
+/** Number of seconds for which the server is down; `AWAY_S=3600` simulates an hour-long outage. */
 const AWAY_S = Number(process.env['AWAY_S'] ?? 8);
 
 const PRICES = 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 15m';
@@ -205,10 +205,10 @@ browserTest('cells refresh at their interval; a hidden page sends no requests', 
     await page.waitForTimeout(300);
     sent.length = 0;
     await page.waitForTimeout(2500);
-    t.deepEqual(sent, [], 'hidden');
+    t.deepEqual(sent, [], 'a hidden page sends no requests');
     await hide(page, false);
     await page.waitForTimeout(300);
-    t.true(sent.length >= 1, 'at once');
+    t.true(sent.length >= 1, 'cells refresh as soon as the page is visible');
     // Switching to another tab has the same effect as hiding the page.
     await page.keyboard.press('Alt+t');
     await page.waitForTimeout(300);
@@ -361,7 +361,7 @@ browserTest('a hanging statement is reported in its cell; other cells still refr
   });
 });
 
-browserTest('twenty chart updates per second leave page and server responsive', async (t) => {
+browserTest('twenty chart updates per second leave the page and server responsive', async (t) => {
   const charts = Array.from(
     { length: 20 },
     (_, index) =>

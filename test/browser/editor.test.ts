@@ -120,7 +120,7 @@ browserTest('completion offers symbol values, times, tables in strings, and colu
       await page.keyboard.press('Control+Space');
       t.true((await offered(shown, label)).includes(label), before);
     };
-    // Uses the pointer, because keys pressed right after the list opens count as text.
+    // Uses the pointer, because keys pressed right after the list opens are treated as text.
     const take = async (label: string): Promise<void> =>
       await page.locator('.cm-completionLabel').getByText(label, { exact: true }).click();
     await offer("SELECT * FROM trades WHERE symbol = 'BT", '', 'BTC-USD');

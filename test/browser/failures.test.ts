@@ -1,4 +1,4 @@
-/** Failures in the console: messages are calm, no data is lost, no markup is executed. */
+/** Failures in the console: calm messages, no data loss, no executed markup. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ browserTest('a server restart during a query loses nothing', async (t) => {
     await shown.page.locator('.summary[data-state="failed"]').waitFor();
     await status.filter({ hasText: 'is not responding' }).waitFor();
     t.regex(await status.innerText(), /Next attempt within \d+ s\./);
-    // The status must not keep showing the last report of a stopped server.
+    // The status must not keep showing the last report from a stopped server.
     t.notRegex(await status.innerText(), /running|Connected/);
     t.is(await shown.editor.innerText(), ENDLESS);
     await shown.screenshot(picture('server-gone-light'));

@@ -1,4 +1,4 @@
-/** Tabs that follow a query: arrival of its latest rows, pause, failure and resumption. */
+/** Tabs that follow a query: receiving its latest rows, pausing, failing and resuming. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 

@@ -1,5 +1,5 @@
 /**
- * Tabs that follow a table: new rows, scrolling back, pausing, and loss of the server connection.
+ * Tabs that follow a table: new rows, scrolling back, pausing, and losing the server connection.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -327,7 +327,7 @@ browserTest('a user who loses SELECT on the followed table is notified', async (
   t.deepEqual(ann.complaints, []);
 });
 
-browserTest('a materialized view can be followed, as a chart and after a reload too', async (t) => {
+browserTest('a materialized view can be followed, also as a chart and after reload', async (t) => {
   await createTable('base');
   await rows(
     `CREATE MATERIALIZED VIEW tens AS (

@@ -427,7 +427,7 @@ browserTest(
 
 browserTest('stopping a Parquet import cancels its statement on the server', async (t) => {
   t.timeout(300_000);
-  // The result compresses well and takes long to write.
+  // The result compresses well and takes a long time to write.
   const query =
     'SELECT x % 7 AS a, x % 11 AS b, x % 13 AS c, x % 17 AS d FROM long_sequence(30000000)';
   const exported = await fetch(

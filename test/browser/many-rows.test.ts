@@ -63,7 +63,7 @@ browserTest('one key press shows the last of two million rows', async (t) => {
     await page.keyboard.press('PageUp');
     await page.keyboard.press('ArrowUp');
     t.is(windows.length, 1);
-    // A position of the scroll bar corresponds to the same fraction of all rows.
+    // A scroll bar position corresponds to the same fraction of all rows.
     await page.evaluate(`(() => {
       const grid = document.querySelector('.grid');
       grid.scrollTo(0, (grid.scrollHeight - grid.clientHeight) / 2);

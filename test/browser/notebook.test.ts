@@ -129,7 +129,7 @@ browserTest('a notebook is saved to a file and reopened without running anything
   });
 });
 
-browserTest('malformed files and files of a newer version are shown as plain text', async (t) => {
+browserTest('malformed files and files from a newer version are shown as plain text', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const newer = '---\ntidemark-notebook: 7\nshape: round\n---\n\n<script>alert(1)</script>\n';
@@ -195,7 +195,7 @@ browserTest(
   },
 );
 
-browserTest('cells run from a given cell on and stop at the first failure', async (t) => {
+browserTest('cells run from a given cell onwards and stop at the first failure', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await newNotebook(shown);

@@ -19,7 +19,7 @@ const IMAGES = join(ROOT, 'docs', 'images');
 const SIZE = { width: 1280, height: 800 };
 const taken = new Set<string>();
 
-/** Returns the path of a screenshot, and notes that this run made it. */
+/** Returns the path of a screenshot, and records that this run made it. */
 function target(name: string): string {
   taken.add(`${name}.png`);
   const isRequested = process.env['TIDEMARK_PICTURES'] === 'docs';
@@ -79,8 +79,8 @@ browserTest('screenshot: a live dashboard of four charts with a symbol selector'
       await dialog.getByLabel('Query for the values').fill('SELECT DISTINCT symbol FROM trades');
       await dialog.getByRole('button', { name: 'Apply' }).click();
       const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
-      // If the user chooses no value, the first value is used.
-      await until(async () => (await symbol.inputValue()) !== '', 'a value of the variable');
+      // If the user does not choose a value, the first value is used.
+      await until(async () => (await symbol.inputValue()) !== '', 'the variable has a value');
       await symbol.fill('BTC-USD');
       for (const [index, text] of CHARTS.entries()) {
         const cell = page.getByRole('article', { name: `Cell cell_${index + 1}`, exact: true });
@@ -187,7 +187,7 @@ browserTest('screenshot: a materialized view', async (t) => {
   );
 });
 
-test('every image of the documentation is made here and used by a page', (t) => {
+test('every image in the documentation is made here and used on a page', (t) => {
   const pages = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
     .map((file) => join(ROOT, 'docs', file));

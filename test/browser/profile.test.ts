@@ -37,7 +37,7 @@ browserTest('a table summary covers all of its rows, in every theme and size', a
       const before = requested.filter(isSummary).length;
       await rows("INSERT INTO many(ts, d) VALUES ('1980-01-01', 1)");
       await page.locator('.facts', { hasText: '300,001' }).waitFor();
-      t.is(requested.filter(isSummary).length, before, 'a commit causes no request');
+      t.is(requested.filter(isSummary).length, before, 'a commit does not cause a request');
       await inEveryTheme(shown, async (theme) => {
         t.deepEqual(await seriousViolations(page), [], theme);
         await shown.screenshot(picture(`summary-${theme}`));

@@ -245,7 +245,7 @@ async function inAllSizes(t: ExecutionContext, page: Page, name: string): Promis
     await inThemes(t, page, name, size);
     const rail = await page.evaluate<number>('document.querySelector(".rail").offsetWidth');
     const left = await page.evaluate<number>('document.querySelector(".page").offsetLeft');
-    t.is(left, rail < size.width ? rail : 0, `${name}: the page starts beside the rail`);
+    t.is(left, rail < size.width ? rail : 0, `${name}: the page starts next to the rail`);
     t.true(await page.evaluate<boolean>('document.body.scrollWidth <= innerWidth'), name);
   }
   await page.setViewportSize({ width: 1440, height: 900 });

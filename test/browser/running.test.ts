@@ -1,10 +1,10 @@
-/** The statement that runs, the position of its error, and its history. */
+/** The running statement, the position of its error, and its history. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('running statements in a browser');
 
-browserTest('clicking the marker beside a statement runs it', async (t) => {
+browserTest('clicking the marker next to a statement runs it', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT 1 AS one;\nSELECT\n  2 AS two;\n');
@@ -31,7 +31,7 @@ browserTest('clicking the marker beside a statement runs it', async (t) => {
   });
 });
 
-browserTest('the run marker of a statement is removed when the statement changes', async (t) => {
+browserTest("a statement's run marker is removed when the statement changes", async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT 1 AS one;\nSELECT 2 AS two;\n');

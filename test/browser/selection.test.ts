@@ -1,4 +1,4 @@
-/** Rectangular cell selections: by pointer and keyboard, copied, summarized. */
+/** Rectangular cell selections: by pointer and keyboard, with copying and summaries. */
 import type { ConsolePage } from './console-page.js';
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';

@@ -1,6 +1,6 @@
 /**
  * Notebooks saved on the server: two users share a notebook, merge changes, restore versions and
- * pass on a link.
+ * share a link.
  */
 import type { ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';
@@ -215,7 +215,7 @@ browserTest('a link lets another user read a notebook and save changes as a copy
   await ben.page.locator('.toast', { hasText: 'version 1 saved' }).waitFor();
   await ben.page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
   await ben.page.getByRole('cell', { name: 'not shared' }).waitFor();
-  t.is(await ben.page.getByRole('row').count(), 2, 'the header row and the notebook of ben');
+  t.is(await ben.page.getByRole('row').count(), 2, "the header row and ben's notebook");
 
   await page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
   await page.getByRole('cell', { name: 'by link' }).waitFor();

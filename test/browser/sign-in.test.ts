@@ -95,7 +95,7 @@ browserTest('under a path prefix everything works, and the cookie is limited to 
   t.deepEqual(joe.complaints, []);
 });
 
-browserTest('an expired session asks once for a login, and the text is kept', async (t) => {
+browserTest('an expired session asks for a login once, and the text is kept', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await BrowserUser.arrive(t);
   const requested = new Set<Request>();

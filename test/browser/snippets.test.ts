@@ -146,7 +146,7 @@ browserTest('snippets for a new server contain its ports and its initial passwor
   t.deepEqual(user.complaints, []);
 });
 
-browserTest('snippets for a server with users contain the user’s name, no password', async (t) => {
+browserTest('snippets for servers with users contain the user name but no password', async (t) => {
   t.timeout(WAIT_MS);
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   const admin = asker(server, 'admin:secret');
@@ -217,7 +217,7 @@ browserTest('snippets for external users contain a token and the table owner gro
       const { access } = await provider.token('jo');
       await runAll(t, ours, asker(server, 'admin:secret'), { PGPASSWORD: access });
     }
-    // After the first rows arrived, the page opened their table.
+    // Once the first rows had arrived, the page opened their table.
     await jo.page.goto(`${server.url}/?again#start`);
     await jo.isIn('jo');
   }

@@ -82,7 +82,7 @@ browserTest('the demo data is created, charted and removed', async (t) => {
   );
 });
 
-browserTest('the first rows of another client are shown', async (t) => {
+browserTest('the first rows from another client are shown', async (t) => {
   await onPage(
     t,
     async (shown) => {

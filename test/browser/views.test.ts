@@ -273,7 +273,7 @@ browserTest('jobs are listed and filtered, and linked from the status bar', asyn
   });
 });
 
-browserTest('a failed refresh shows the reason and the time of the next try', async (t) => {
+browserTest('a failed refresh shows the reason and the time of the next attempt', async (t) => {
   await rows('CREATE TABLE large (ts TIMESTAMP, v LONG) TIMESTAMP(ts) PARTITION BY DAY');
   await rows("INSERT INTO large VALUES ('2026-01-01', 123456)");
   await rows(

@@ -1,4 +1,4 @@
-/** Two windows of the console in one browser. Neither window loses the edits of the other. */
+/** Two console windows in one browser. Neither window loses the other's edits. */
 import type { ConsolePage } from './console-page.js';
 import { browserSuite } from './suite.js';
 
@@ -20,7 +20,7 @@ const draftsOf = async (shown: ConsolePage): Promise<string[]> => {
   return drafts;
 };
 
-browserTest('edits of two windows are merged', async (t) => {
+browserTest('edits from two windows are merged', async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await first.page.keyboard.press('Alt+T');
@@ -35,7 +35,7 @@ browserTest('edits of two windows are merged', async (t) => {
   });
 });
 
-browserTest('text, name, position and closing of a tab are in sync in all windows', async (t) => {
+browserTest("a tab's text, name, position and closing are in sync in all windows", async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await second.write('SELECT 1');
