@@ -29,7 +29,7 @@ export function fakeOrSession(text: string): Statement {
   return fakeStatement(text, session);
 }
 
-/** Returns the session statement in an SQL text; null for other statements. */
+/** Returns the session statement in an SQL string; null for other statements. */
 export function sessionOf(text: string): SessionStatement | null {
   const parser = new Parser(text, NO_GRAMMAR);
   const session = parseSessionStatement(parser);

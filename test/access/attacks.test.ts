@@ -133,7 +133,7 @@ test('no query runs before its rights are checked', async (t) => {
   await run(server, 'DROP VIEW only_two');
 });
 
-test('PIVOT evaluates its value query with the rights of the view’s owner', async (t) => {
+test('PIVOT evaluates its value query with the view owner’s rights', async (t) => {
   await run(
     server,
     'CREATE TABLE kinds (ts TIMESTAMP, kind SYMBOL, hidden VARCHAR) TIMESTAMP(ts)',

@@ -251,7 +251,7 @@ test.serial('a table that another user creates during an import keeps its owner'
   t.deepEqual(await rows(server, ADMIN, 'SELECT count() FROM raced'), [[0]]);
 });
 
-test.serial('ADD COLUMN … OWNED BY gives the column to another owner', async (t) => {
+test.serial('ADD COLUMN … OWNED BY assigns the column to another owner', async (t) => {
   await run(server, 'CREATE USER bob', 'GRANT ADD COLUMN ON t TO ann');
   t.is(await errorOf('ALTER TABLE t ADD COLUMN o INT OWNED BY bob'), '');
   t.is(await errorOf('SELECT o FROM t'), 'Access denied [SELECT on t(o)]');

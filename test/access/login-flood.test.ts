@@ -105,7 +105,7 @@ test('a full queue drops a request from the address with the most requests', (t)
   t.deepEqual(order(waiting).sort(), ['a/1/1', 'a/2/1', 'a/3/1', 'b/1/1']);
 });
 
-test('the queue keeps no state for served requests', (t) => {
+test('the queue does not keep state for served requests', (t) => {
   const waiting = queue(2);
   for (let round = 0; round < 5_000; round += 1) {
     waiting.push({ name: String(round), address: `a${round % 7}`, connection: {}, failures: 0 });

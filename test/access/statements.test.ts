@@ -281,7 +281,7 @@ test.serial('an import requires a right for each change it makes', async (t) => 
   t.is((await chk.text()).trim(), 'Does not exist');
 });
 
-test.serial('users and rights survive a kill, and the log contains no secret', async (t) => {
+test.serial('users and rights survive a kill, and the log contains no secrets', async (t) => {
   await run(server, "CREATE USER canary WITH PASSWORD 'canary-7f3a9'", 'GRANT HTTP TO canary');
   const createToken = "ALTER USER canary CREATE TOKEN TYPE REST WITH TTL '1d'";
   const token = String((await rows(server, ADMIN, createToken))[0]?.[1]);

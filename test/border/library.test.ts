@@ -48,7 +48,7 @@ test('parameters can be JavaScript values', async (t) => {
   });
 });
 
-test('an appender imports CSV, and unused columns need no type', async (t) => {
+test('an appender imports CSV, and unused columns do not need a type', async (t) => {
   await withLibrary(async (database) => {
     const csv = {
       delimiter: ',',

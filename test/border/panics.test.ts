@@ -1,6 +1,6 @@
 /**
  * A forced panic in every exported function and every worker becomes an `Internal` error, and the
- * process survives. Each failpoint runs in a process of its own.
+ * process survives. Each failpoint runs in its own process.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -14,7 +14,7 @@ async function checkScreen(t: ExecutionContext, shown: ConsolePage, screen: stri
   });
 }
 
-browserTest('axe finds no violation in a workspace with result, plan, log and error', async (t) => {
+browserTest('axe finds no violations in a workspace: result, plan, log and error', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 1h';
@@ -35,7 +35,7 @@ browserTest('axe finds no violation in a workspace with result, plan, log and er
   });
 });
 
-browserTest('axe finds no violation in actions on rows, statements and charts', async (t) => {
+browserTest('axe finds no violations in actions on rows, statements and charts', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query =
@@ -73,7 +73,7 @@ browserTest('axe detects an injected violation', async (t) => {
   });
 });
 
-browserTest('axe finds no violation in tables, running queries and their dialogs', async (t) => {
+browserTest('axe finds no violations in tables, running queries and their dialogs', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -99,7 +99,7 @@ browserTest('axe finds no violation in tables, running queries and their dialogs
   );
 });
 
-browserTest('axe finds no violation in imports and first steps', async (t) => {
+browserTest('axe finds no violations in imports and first steps', async (t) => {
   await onPage(t, (shown) => checkScreen(t, shown, 'start'), { page: 'start' });
   await onPage(
     t,

@@ -34,7 +34,7 @@ const conditions = (column: string, value: string): readonly string[] => [
   `NOT ${column} > ${value}`,
 ];
 
-test('skipped storage blocks contain no matching row', async (t) => {
+test('skipped storage blocks contain no matching rows', async (t) => {
   const server = await Tidemark.start();
   t.teardown(() => server.close());
   await server.query(

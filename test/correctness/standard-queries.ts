@@ -16,8 +16,7 @@ interface Query {
 const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='];
 
 /**
- * Generates queries over a set of tables. Each query has a generator of its own, so aliases stay
- * short.
+ * Generates queries over a set of tables. Each query has its own generator, so aliases stay short.
  */
 export class StandardQueries {
   readonly #random: Random;

@@ -59,14 +59,14 @@ export class Derivations {
     );
   }
 
-  /** The tokens of a random sentence of a rule. */
+  /** The tokens of a random sentence for a rule. */
   sentence(start: string): readonly string[] {
     const tokens: string[] = [];
     this.#deriveRule(start, tokens, 0);
     return tokens;
   }
 
-  /** The tokens of a random sentence of a rule that uses the given choice. */
+  /** The tokens of a random sentence for a rule; the sentence uses the given choice. */
   sentenceWith(start: string, { form }: Choice): readonly string[] {
     this.#distances = this.#distancesTo(form);
     const tokens: string[] = [];

@@ -196,7 +196,7 @@ test('a custom time format is tried; an invalid pattern is only reported', async
   t.is(typeof (await trial([]))['problem'], 'string');
 });
 
-test('a new table is not created when no row could be read', async (t) => {
+test('a new table is not created if no rows could be read', async (t) => {
   const send = async (more: string): Promise<Record<string, unknown>> => {
     const form = new FormData();
     form.append('schema', '[{"name":"at","type":"TIMESTAMP","pattern":"MM/dd/yyyy"}]');

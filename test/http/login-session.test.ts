@@ -43,7 +43,7 @@ test('a login with session=true gets an HttpOnly, SameSite cookie', async (t) =>
   t.is((await exec('&session=true', {}, open)).cookie, null);
 });
 
-test('only pages of this server can use the cookie', async (t) => {
+test('only this server’s pages can use the cookie', async (t) => {
   const Cookie = `theme=dark; ${await openSession()}`;
   const code = async (headers: Record<string, string>): Promise<number> =>
     (await exec('', { Cookie, ...headers })).status;

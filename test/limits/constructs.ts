@@ -21,7 +21,8 @@ export interface Construct {
 }
 
 /**
- * Default counts: typical of hand-written statements, typical of generated statements, and more.
+ * Default counts: typical of hand-written statements, typical of generated statements, and
+ * excessive.
  */
 export const COUNTS: readonly number[] = [40, 1_000, 9_000, 30_000];
 

@@ -26,7 +26,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Returns a statement's error, which must arrive in time. */
+/** Returns a statement's error, which must arrive within the time limit. */
 async function failed(t: ExecutionContext, query: pg.QueryConfig): Promise<string> {
   const client = pgClient(server.pg, { options: `-c statement_timeout=${TIMEOUT_MS}` });
   await client.connect();

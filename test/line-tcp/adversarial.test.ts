@@ -180,7 +180,7 @@ test('only complete lines of aborted connections are written, in order', async (
   }
 });
 
-test('after kill -9 visible rows survive, and no sender has a gap in its rows', async (t) => {
+test('after kill -9, visible rows survive, and no sender has a gap in its rows', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-kill-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   let minimum = 0;

@@ -75,7 +75,7 @@ test('a malformed line closes the connection, and earlier lines are written', as
   t.like(event, { component: 'line_tcp', line: 3, address: '127.0.0.1' });
 });
 
-test('line numbers continue across the commits of a connection', async (t) => {
+test("line numbers continue across a connection's commits", async (t) => {
   const sender = await open(server, t);
   await sender.send('# a comment\n\ncounted x=1i 1\n');
   await shows(server, 'select count() from counted', [[1]]);

@@ -33,7 +33,7 @@ test('credentials are required for sending rows, but not for ping and settings',
   t.is((await fetch(`${server.url}/ping`)).status, 204);
 });
 
-test.serial('INSERT on a table grants no rights on new columns or other tables', async (t) => {
+test.serial('INSERT on a table does not grant rights on new columns or other tables', async (t) => {
   t.is((await as('ann:a', 'open x=1i 1')).status, 204);
   for (const body of [
     'shut x=1i 1',

@@ -285,7 +285,7 @@ test('invalid titles, contents and shares are refused with the reason', async (t
   t.is((await send('ann', 'GET', `notebook?id=${kept}`)).body['text'], odd);
 });
 
-test('a server without logins, or with notebooks disabled, saves no notebooks', async (t) => {
+test('a server without logins, or with notebooks disabled, does not save notebooks', async (t) => {
   for (const set of [[], [...LOGINS, 'notebooks.enabled=false']]) {
     const server = await startTestServer({ set });
     t.teardown(() => server.stop());

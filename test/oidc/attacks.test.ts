@@ -87,7 +87,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'provider down',
     ['logins', 'a provider outage does not end existing logins'],
-    ['asking', 'during an outage no cached response is used beyond its lifetime'],
+    ['asking', 'during an outage, no cached response is used beyond its lifetime'],
     ['asking', 'a longer lifetime during outages must be configured'],
   ],
   [
@@ -137,7 +137,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'two credentials',
     ['logins', 'two Authorization headers are refused'],
-    ['cookie', 'only pages of this server can use the cookie'],
+    ['cookie', 'only this server’s pages can use the cookie'],
   ],
   [
     'provider without encryption',

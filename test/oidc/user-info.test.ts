@@ -155,7 +155,7 @@ test('groups can be read from a claim with any name', async (t) => {
   t.like(await provider.token('two'), { identity: { externalGroups: ['g'] } });
 });
 
-test('during an outage no cached response is used beyond its lifetime', async (t) => {
+test('during an outage, no cached response is used beyond its lifetime', async (t) => {
   const { provider, transport, clock } = bench();
   await provider.token('opaque');
   transport.replies.set('/me', () => new ProviderUnavailable('down'));

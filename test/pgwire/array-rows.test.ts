@@ -133,7 +133,7 @@ test('binary and text array parameters return the same rows on each execution', 
   const client = await connect();
   for (const kind of KINDS) {
     const { oids, items, type } = kind;
-    // Different values, fewer, one, none, and then the first ones again.
+    // Different values, fewer values, a single value, none, and then the first values again.
     const lists = [items, [...items].reverse(), items.slice(0, 1), [], items];
     const kinds = lists.map((list) => ({ ...kind, items: list }));
     for (const text of [

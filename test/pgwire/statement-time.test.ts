@@ -15,7 +15,7 @@ const bind = (name: string): Buffer => clientMessage('B', '', name, [0], [0], [0
 const EXECUTE = clientMessage('E', '', 0);
 const SYNC = clientMessage('S');
 
-test('Parse, Bind and Execute of a statement share one time limit', async (t) => {
+test("a statement's Parse, Bind and Execute share one time limit", async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const slow = `rows 1 ms=${PREPARING_MS}`;

@@ -242,7 +242,7 @@ async function printed(program: ChildProcess, line: string): Promise<void> {
   }
 }
 
-test('a client with a local store loses no row when the server is killed', async (t) => {
+test('a client with a local store loses no rows when the server is killed', async (t) => {
   if (!isThere) {
     skip(t, 'the client is not installed');
     return;

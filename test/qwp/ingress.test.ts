@@ -62,7 +62,7 @@ test('rows are visible once OK arrives; OK contains tables and transaction', asy
   t.is(await client.receiveClose(), 1000);
 });
 
-test('rows wait for the commit of their group, and are lost without it', async (t) => {
+test('rows wait until their group is committed, and are lost if it is not', async (t) => {
   const client = await open();
   // The dictionary arrives first, on its own, and is accepted immediately.
   client.send(message(FLAG.delta | FLAG.defer, 0, delta(0, ['a', 'b'])));

@@ -168,7 +168,7 @@ test('provider passwords are accepted when enabled', async (t) => {
   t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed ORDER BY x'), [[1], [2]]);
 });
 
-test('without access control connections need no login and do not expire', async (t) => {
+test('without access control, connections need no login and do not expire', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const anyone = await Both.open(t, server, {});

@@ -28,7 +28,7 @@ async function deliver(server: TestServer, value: string): Promise<void> {
   await response.text();
 }
 
-test('after any redelivery only the last row of each key is stored', async (t) => {
+test('after any redelivery, only the last row of each key is stored', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-dedup-'));
   let server = await startTestServer({ root });
   try {

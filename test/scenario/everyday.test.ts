@@ -162,7 +162,7 @@ test('LATERAL supports set operations and outer keys', async (t) => {
   ]);
 });
 
-test('PIVOT columns are in the order of the value query', async (t) => {
+test('PIVOT columns are in the same order as in the value query', async (t) => {
   const pivot = async (values: string): Promise<readonly string[] | undefined> => {
     const source = `(SELECT k, i, d FROM x_s) PIVOT (sum(d) FOR i IN (${values}) GROUP BY k)`;
     return (await exec(server, `SELECT * FROM ${source}`)).columns?.map(({ name }) => name);

@@ -1,4 +1,4 @@
-/** Literals lifted out of queries give the same answers as without lifting. */
+/** Queries give the same answers whether or not their literals are lifted out. */
 import test from 'ava';
 
 import { liftLiterals } from '../../ts/engine/literals.js';

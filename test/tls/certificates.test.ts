@@ -55,7 +55,7 @@ test('channel binding uses the hash of the certificate signature algorithm', (t)
   }
 });
 
-test('the keys of an endpoint override the general TLS keys', (t) => {
+test("an endpoint's keys override the general TLS keys", (t) => {
   const files = (endpoint: 'http' | 'http.min' | 'pg', ...set: string[]): unknown =>
     certificateFiles(loadConfig({ set }), endpoint);
   const shared = ['tls.enabled=true', 'tls.cert.path=c', 'tls.private.key.path=k'];

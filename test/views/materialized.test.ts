@@ -182,7 +182,7 @@ test('period views show completed periods', async (t) => {
   });
 });
 
-test('the rows of a view cannot be changed directly', async (t) => {
+test("a view's rows cannot be changed directly", async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(server, 'CREATE MATERIALIZED VIEW v AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1d)');

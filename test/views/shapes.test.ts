@@ -183,7 +183,7 @@ test('a refresh over its memory limit is reported, backs off and recovers', asyn
   t.deepEqual(await rows(server, 'SELECT sum(n) FROM small'), [[ROWS + 5]]);
   const { runs } = await job(server, 'large');
   t.true(runs < 12, `${runs} tries`);
-  // A smaller amount of data fits.
+  // A smaller amount of data fits within the limit.
   await run(server, "DELETE FROM t WHERE ts IN '2026-01-01' AND v % 1000 <> 7");
   await run(server, 'REFRESH MATERIALIZED VIEW large FULL');
   await current(server, 'large');

@@ -23,7 +23,7 @@ import { OracleRun, scheduledScripts } from './oracle-run.js';
 import { Tally } from './tally.js';
 import { FreshServer } from './wire.js';
 
-/** Number of classes of refusals to print. */
+/** Maximum number of refusal classes to print. */
 const MAX_CLASSES = 40;
 
 const { values } = parseArgs({

@@ -18,7 +18,7 @@ const GRACE_MS = 60_000;
 /** Memory limit of a server that runs third-party statements. */
 const MEMORY_LIMIT = '3G';
 
-/** Maximum number of characters of the server log that are quoted with an internal error. */
+/** Maximum number of server log characters quoted with an internal error. */
 const MAX_LOG_CHARACTERS = 1000;
 
 interface Answer {
