@@ -204,7 +204,7 @@ test('token expiry is logged once', async (t) => {
   });
 });
 
-test('a flood of refusals is counted in a separate log and evicts no audit records', async (t) => {
+test('a refusal flood is counted in a separate log and does not evict audit records', async (t) => {
   const server = await startAccessServer(
     undefined,
     'acl.audit.file.size=4000',

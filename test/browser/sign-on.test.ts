@@ -69,7 +69,10 @@ browserTest('signing on redirects to the provider, returns a code, and shows dat
 
   // The provider removes the group. The server notices once its cached response expires.
   provider.setGroups('jo', []);
-  await until(async () => (await jo.query('select x from prices')) === 'failed', 'refused');
+  await until(
+    async () => (await jo.query('select x from prices')) === 'failed',
+    'the query is refused',
+  );
   t.is(await jo.query('select x from prices'), 'failed');
   provider.setGroups('jo', ['writers']);
   await until(
@@ -172,7 +175,7 @@ browserTest('tokens are renewed only once, before they expire', async (t) => {
   await jo.isIn('jo');
 });
 
-browserTest('a reload requires no new sign-on', async (t) => {
+browserTest('a reload does not require a new sign-on', async (t) => {
   const { provider, server } = await startServers(t);
   const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);

@@ -1,6 +1,6 @@
 /**
- * A signed-out page contains no data of its user, neither in the DOM nor in storage or memory. At
- * the next sign-in, users get their own workspace.
+ * A signed-out page does not contain any of its user's data, whether in the DOM, in storage or in
+ * memory. At the next sign-in, users get their own workspace.
  */
 import type { ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
@@ -14,8 +14,8 @@ openBrowser();
 const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
 
 /**
- * Terms to search for, each planted separately. A result contains its term only after a
- * computation.
+ * Terms to search for, each planted separately. A result contains its term only once it has been
+ * computed.
  */
 const PLANTED = [
   'plantedsql',
@@ -135,7 +135,7 @@ async function names(page: Page): Promise<string[]> {
   return await page.locator('.tab bdi').allInnerTexts();
 }
 
-browserTest('a signed-out page holds no user data; the tabs return after sign-in', async (t) => {
+browserTest('a signed-out page contains no user data; the tabs return after sign-in', async (t) => {
   const { server, user, page } = await signedIn(t);
   await plant(user);
   const before = (await remains(page)).toLowerCase();

@@ -21,7 +21,7 @@ async function get(query: string, init: RequestInit = {}): Promise<[number, stri
 
 const HEAD = '{"query":"rows 5","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,';
 
-test('the keys of a response are in the order that clients expect', async (t) => {
+test('response keys are in the order that clients expect', async (t) => {
   t.deepEqual(await get('query=rows+5'), [
     200,
     `${HEAD}"dataset":[[1],[2],[3],[4],[5]],"count":5}`,

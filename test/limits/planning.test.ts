@@ -115,7 +115,7 @@ test('the time limit also applies to planning', async (t) => {
   t.true(performance.now() - started < 5_000);
 });
 
-test('a disconnected client cancels the planning of its statement', async (t) => {
+test('planning is cancelled if the client disconnects', async (t) => {
   const body = new URLSearchParams({
     query: `select * from sb pivot (sum(d) for i in (
       select a.x from long_sequence(1000000) a cross join long_sequence(1000000) b

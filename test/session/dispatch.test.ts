@@ -168,7 +168,7 @@ const REFUSED: readonly (readonly [string, RegExp, number])[] = [
 ];
 
 for (const [text, message, position] of REFUSED) {
-  test(`is refused instead of returning false: ${text}`, async (t) => {
+  test(`${text} is refused instead of returning false`, async (t) => {
     const answer = await exec(text);
     t.regex(answer.error ?? '', message);
     t.is(answer.position, position);

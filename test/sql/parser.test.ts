@@ -89,7 +89,7 @@ test('WITH before INSERT belongs to its query', (t) => {
   t.is(printed, 'INSERT INTO t WITH a AS (SELECT 1 AS x) SELECT x FROM a');
 });
 
-test('no input overflows the stack or takes long', (t) => {
+test('no input overflows the stack or takes a long time', (t) => {
   const many = 100_000;
   const texts = [
     `select ${'('.repeat(many)}1${')'.repeat(many)}`,

@@ -163,7 +163,7 @@ test('unsupported cursor directions are refused', (t) => {
   }
 });
 
-test('COPY over the connection is distinguished from COPY of files', (t) => {
+test('COPY over the connection is distinguished from COPY with files', (t) => {
   t.like(readStatement('copy /* x */ t (a) from -- y\n stdin').session, {
     kind: 'CopyIn',
     table: 't',

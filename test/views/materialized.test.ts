@@ -296,7 +296,7 @@ test('queries that cannot be refreshed incrementally are refused with the reason
   });
 });
 
-test('lookup tables are joined as they are when a bucket is computed', async (t) => {
+test('lookup tables are joined with their contents at the time a bucket is computed', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE names (s SYMBOL, name VARCHAR)');
     await run(server, "INSERT INTO names VALUES ('a', 'first'), ('b', 'second')");
