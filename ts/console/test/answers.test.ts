@@ -15,7 +15,7 @@ const ANSWER = event('answer', { columns: COLUMNS, dataset: [[1], [2]] });
 
 /** Follows a server whose streams send the listed events, one list per stream. */
 function followed(...streams: (readonly ServerEvent[] | Error)[]) {
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   const requested: LiveQuery[] = [];
   let open = 0;
   let polled = 0;
@@ -43,12 +43,12 @@ function followed(...streams: (readonly ServerEvent[] | Error)[]) {
     },
   });
   const { close } = source.subscribe({
-    rows: (head, rows) => heard.push([head.columns, rows]),
+    rows: (head, rows) => received.push([head.columns, rows]),
     same: () => undefined,
-    polled: (reason) => reason !== undefined && heard.push(reason),
-    failed: (message, isLost, retryMs) => heard.push([message, isLost, retryMs]),
+    polled: (reason) => reason !== undefined && received.push(reason),
+    failed: (message, isLost, retryMs) => received.push([message, isLost, retryMs]),
   });
-  return { heard, asked: requested, open: () => open, polled: () => polled, close };
+  return { heard: received, requested, open: () => open, polled: () => polled, close };
 }
 
 async function until(t: ExecutionContext, holds: () => boolean): Promise<void> {
@@ -63,32 +63,36 @@ test('the query for the last rows wraps the original, including its comments', (
 });
 
 test('results arrive as rows, and closing stops all requests', async (t) => {
-  const { heard, asked, open, close } = followed([event('alive', {}), ANSWER, event('alive', {})]);
+  const { heard, requested, open, close } = followed([
+    event('alive', {}),
+    ANSWER,
+    event('alive', {}),
+  ]);
   await until(t, () => heard.length === 1);
   t.deepEqual(heard, [[COLUMNS, [[1], [2]]]]);
-  t.deepEqual(asked, [{ name: 'rows', query: lastRows(FOLLOWED), everyMs: 1000 }]);
+  t.deepEqual(requested, [{ name: 'rows', query: lastRows(FOLLOWED), everyMs: 1000 }]);
   t.is(open(), 1);
   close();
   await until(t, () => open() === 0);
   await new Promise((resolve) => setTimeout(resolve, 20));
-  t.is(asked.length, 1);
+  t.is(requested.length, 1);
 });
 
 test('the error of a failed query is reported and the stream continues', async (t) => {
   const failed = event('failed', { error: 'table does not exist [table=t]', position: 3 });
-  const { heard, asked, close } = followed([ANSWER, failed, ANSWER]);
+  const { heard, requested, close } = followed([ANSWER, failed, ANSWER]);
   await until(t, () => heard.length === 3);
   t.deepEqual(heard[1], ['table does not exist [table=t]', false, 5000]);
   t.deepEqual(heard[2], heard[0]);
-  t.is(asked.length, 1);
+  t.is(requested.length, 1);
   close();
 });
 
 test('a stream that breaks off is reopened', async (t) => {
-  const { heard, asked, close } = followed([ANSWER], [ANSWER]);
+  const { heard, requested, close } = followed([ANSWER], [ANSWER]);
   await until(t, () => heard.length === 3);
   t.deepEqual(heard[1], ['The result stream was interrupted.', true, 1000]);
-  t.is(asked.length, 2);
+  t.is(requested.length, 2);
   close();
 });
 

@@ -72,7 +72,7 @@ function at(txn: number): ServerEvent {
   return event('position', String(txn), { txn });
 }
 
-function came(txn: number, ...rows: Row[]): ServerEvent {
+function change(txn: number, ...rows: Row[]): ServerEvent {
   return event('rows', String(txn), { txn, count: rows.length, dataset: rows });
 }
 
@@ -80,7 +80,7 @@ function came(txn: number, ...rows: Row[]): ServerEvent {
 class Script {
   /** Start position of each feed. */
   readonly began: string[] = [];
-  readonly heard: unknown[] = [];
+  readonly received: unknown[] = [];
   shown: readonly Row[] = [];
   reads = 0;
   open = 0;
@@ -101,7 +101,7 @@ class Script {
       },
       poll: (_, signal) =>
         new Promise((resolve) => {
-          this.heard.push('poll');
+          this.received.push('poll');
           signal.addEventListener('abort', () => resolve());
         }),
     };
@@ -109,11 +109,11 @@ class Script {
     const { close } = source.subscribe({
       rows: (_, rows) => {
         this.shown = rows;
-        this.heard.push('rows');
+        this.received.push('rows');
       },
-      same: () => this.heard.push('same'),
-      polled: (reason) => reason !== undefined && this.heard.push(reason),
-      failed: (message, isLost, retryMs) => this.heard.push([message, isLost, retryMs]),
+      same: () => this.received.push('same'),
+      polled: (reason) => reason !== undefined && this.received.push(reason),
+      failed: (message, isLost, retryMs) => this.received.push([message, isLost, retryMs]),
     });
     this.#close = close;
   }
@@ -179,15 +179,15 @@ test('the last rows are read once, and arriving rows are added', async (t) => {
   await until(t, () => script.open === 1, 'a feed');
   script.send(SCHEMA, at(6));
   await until(t, () => script.shown.length === 2, 'the last rows');
-  script.send(came(7, row(3)), came(9, row(4), row(2, 22)));
+  script.send(change(7, row(3)), change(9, row(4), row(2, 22)));
   await until(t, () => script.shown.length === 5, 'arriving rows');
   t.deepEqual(numbers(script.shown), [1, 2, 22, 3, 4]);
   t.deepEqual([script.reads, script.began], [1, ['now']]);
   script.send(event('comment', undefined));
-  await until(t, () => script.heard.at(-1) === 'same', 'unchanged rows');
+  await until(t, () => script.received.at(-1) === 'same', 'unchanged rows');
   script.close();
   await until(t, () => script.open === 0, 'a closed feed');
-  script.send(came(10, row(5)));
+  script.send(change(10, row(5)));
   await new Promise((resolve) => setTimeout(resolve, 150));
   t.is(script.shown.length, 5, 'no rows are reported after close');
 });
@@ -196,10 +196,10 @@ test('a feed opened before the rows were read restarts after them', async (t) =>
   const script = new Script(() => ({ rows: [row(1), row(2)], txn: 8 }));
   await until(t, () => script.open === 1, 'a feed');
   // The rows of transaction 8 are already shown.
-  script.send(SCHEMA, at(6), came(8, row(2)));
+  script.send(SCHEMA, at(6), change(8, row(2)));
   await until(t, () => script.began.length === 2, 'another feed');
   t.deepEqual(script.began, ['now', '8']);
-  script.send(SCHEMA, came(9, row(3)));
+  script.send(SCHEMA, change(9, row(3)));
   await until(t, () => script.shown.length === 3, 'arriving rows');
   t.deepEqual([numbers(script.shown), script.reads], [[1, 2, 3], 1]);
   script.close();
@@ -214,7 +214,7 @@ test('a changed range causes a new read, after which the feed resumes', async (t
   await until(t, () => script.shown.length === 2, 'the last rows');
   script.send(
     event('range', undefined, { txn: 11, ranges: [{ from: null, to: null }] }),
-    came(11, ...Array.from({ length: 9 }, (_, n) => row(n))),
+    change(11, ...Array.from({ length: 9 }, (_, n) => row(n))),
   );
   await until(t, () => script.reads === 2 && script.open === 1, 'another read');
   t.deepEqual(numbers(script.shown), [100], 'the read does not wait for the rows of the range');
@@ -247,10 +247,10 @@ test('an incomplete change is not shown, and is sent again after a lost connecti
   script.send(half, new Unreachable('broken off'));
   await until(t, () => script.began.length === 2 && script.open === 1, 'another feed');
   t.deepEqual(script.began, ['now', '6']);
-  script.send(SCHEMA, half, came(7, row(3)));
+  script.send(SCHEMA, half, change(7, row(3)));
   await until(t, () => script.shown.length === 3, 'the complete change');
   t.deepEqual(numbers(script.shown), [1, 2, 3]);
-  t.false(script.heard.some(Array.isArray), 'a single lost connection is not reported');
+  t.false(script.received.some(Array.isArray), 'a single lost connection is not reported');
   script.close();
 });
 
@@ -264,7 +264,7 @@ test('repeated failures are reported, and retried with increasing delays', async
   await until(t, () => script.shown.length === 1, 'the last rows');
   script.send(new Unreachable('broken off'));
   await until(t, () => script.began.length === 4, 'three more attempts');
-  t.deepEqual(script.heard.filter(Array.isArray), [
+  t.deepEqual(script.received.filter(Array.isArray), [
     ['no answer', true, 1000],
     ['no answer', true, 2000],
   ]);
@@ -285,7 +285,7 @@ test('a table whose columns changed is read again', async (t) => {
   script.send(event('schema', undefined, { columns }));
   await until(t, () => script.reads === 2 && script.open === 1, 'another read');
   script.send(event('schema', undefined, { columns }), at(8));
-  await until(t, () => script.heard.at(-1) === 'same', 'rows that are up to date');
+  await until(t, () => script.received.at(-1) === 'same', 'rows that are up to date');
   t.deepEqual([script.shown[0]?.length, script.reads], [3, 2]);
   script.close();
 });
@@ -301,7 +301,7 @@ test('an expired position restarts the feed', async (t) => {
   script.send(event('error', undefined, { error: 'the table is another one' }));
   await until(
     t,
-    () => script.began.length === 3 || script.heard.length > 9,
+    () => script.began.length === 3 || script.received.length > 9,
     'a feed from the current position',
   );
   await until(t, () => script.open === 1, 'a feed');
@@ -322,13 +322,13 @@ test('a missing table is reported, and a refused feed is replaced by polling', a
   const odd = refused('a feed cannot follow this', 400);
   await until(
     t,
-    () => [gone, busy, odd].every(({ heard }) => heard.length > 0),
+    () => [gone, busy, odd].every(({ received }) => received.length > 0),
     'reported failures',
   );
-  t.deepEqual(gone.heard[0], ['There is no table or view named t.', false, 1000]);
-  t.regex(String(busy.heard[0]), /reached its limit of change feeds.*Polling every second/);
-  t.is(busy.heard[1], 'poll');
-  t.regex(String(odd.heard[0]), /no change feed for this: a feed cannot follow this/);
+  t.deepEqual(gone.received[0], ['There is no table or view named t.', false, 1000]);
+  t.regex(String(busy.received[0]), /reached its limit of change feeds.*Polling every second/);
+  t.is(busy.received[1], 'poll');
+  t.regex(String(odd.received[0]), /no change feed for this: a feed cannot follow this/);
   for (const one of [gone, busy, odd]) {
     one.close();
   }

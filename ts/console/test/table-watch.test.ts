@@ -7,7 +7,7 @@ const ROWS: ServerEvent = { name: 'rows', id: '7', data: '{}' };
 const SCHEMA: ServerEvent = { name: 'schema', id: undefined, data: '{}' };
 const COMMENT: ServerEvent = { name: 'comment', id: undefined, data: '' };
 
-interface Heard {
+interface Received {
   readonly changed: string[];
   readonly feeds: (readonly [string, string])[];
   readonly requested: (readonly string[])[];
@@ -18,12 +18,12 @@ async function watch(
   tables: readonly string[],
   feed: (table: string, attempt: number) => readonly (ServerEvent | Error)[],
   transactions: (attempt: number) => ReadonlyMap<string, string>,
-  isEnough: (heard: Heard) => boolean,
-): Promise<Heard> {
-  const heard: Heard = { changed: [], feeds: [], requested: [] };
+  isDone: (received: Received) => boolean,
+): Promise<Received> {
+  const received: Received = { changed: [], feeds: [], requested: [] };
   const abort = new AbortController();
   const check = (): void => {
-    if (isEnough(heard)) {
+    if (isDone(received)) {
       abort.abort();
     }
   };
@@ -36,8 +36,8 @@ async function watch(
     });
   const server: WatchServer = {
     changes: async function* (table, from, signal) {
-      const attempt = heard.feeds.filter(([one]) => one === table).length;
-      heard.feeds.push([table, from]);
+      const attempt = received.feeds.filter(([one]) => one === table).length;
+      received.feeds.push([table, from]);
       check();
       for (const event of feed(table, attempt)) {
         if (event instanceof Error) {
@@ -48,21 +48,21 @@ async function watch(
       await never(signal);
     },
     transactions: (requested) => {
-      heard.requested.push(requested);
+      received.requested.push(requested);
       check();
-      return Promise.resolve(transactions(heard.requested.length));
+      return Promise.resolve(transactions(received.requested.length));
     },
   };
   const changed = (table: string): void => {
-    heard.changed.push(table);
+    received.changed.push(table);
     check();
   };
   await watchTables(tables, changed, abort.signal, server);
-  return heard;
+  return received;
 }
 
 test('three tables have feeds; others are polled in one query', async (t) => {
-  const heard = await watch(
+  const received = await watch(
     ['a', 'b', 'c', 'd', 'e'],
     (table) => [COMMENT, SCHEMA, ...(table === 'b' ? [ROWS] : [])],
     (attempt) =>
@@ -72,23 +72,23 @@ test('three tables have feeds; others are polled in one query', async (t) => {
       ]),
     ({ changed }) => changed.length >= 2,
   );
-  t.deepEqual(heard.feeds, [
+  t.deepEqual(received.feeds, [
     ['a', 'now'],
     ['b', 'now'],
     ['c', 'now'],
   ]);
-  t.deepEqual(heard.changed, ['b', 'd']);
-  t.deepEqual(heard.requested[0], ['d', 'e']);
+  t.deepEqual(received.changed, ['b', 'd']);
+  t.deepEqual(received.requested[0], ['d', 'e']);
 });
 
 test('an ended feed resumes from its position, or its table counts as changed', async (t) => {
-  const goesOn = await watch(
+  const resumed = await watch(
     ['a'],
     (_table, attempt) => (attempt === 0 ? [ROWS, new Unreachable('gone')] : [COMMENT]),
     () => new Map(),
     ({ feeds }) => feeds.length === 2,
   );
-  t.deepEqual(goesOn.feeds, [
+  t.deepEqual(resumed.feeds, [
     ['a', 'now'],
     ['a', '7'],
   ]);
@@ -104,13 +104,13 @@ test('an ended feed resumes from its position, or its table counts as changed', 
 });
 
 test('a table without a feed is polled, and a view counts as changed', async (t) => {
-  const heard = await watch(
+  const received = await watch(
     ['v'],
     () => [new SqlError('no room', undefined, 503)],
     () => new Map(),
     ({ changed }) => changed.length === 1,
   );
-  t.is(heard.feeds.length, 1);
-  t.true(heard.requested.length >= 4, 'the view counts as changed only after several polls');
-  t.deepEqual(heard.requested[0], ['v']);
+  t.is(received.feeds.length, 1);
+  t.true(received.requested.length >= 4, 'the view counts as changed only after several polls');
+  t.deepEqual(received.requested[0], ['v']);
 });

@@ -11,7 +11,7 @@ const ON_EDITOR = ['bg-surface', 'bg-active-line', 'bg-selected'];
 
 interface Rule {
   readonly role: string;
-  readonly over: readonly string[];
+  readonly grounds: readonly string[];
   readonly minContrast: number;
 }
 
@@ -19,22 +19,22 @@ const SYNTAX = ['keyword', 'function', 'string', 'number', 'variable', 'comment'
 const RULES: readonly Rule[] = [
   ...['text', 'text-muted', 'text-faint', 'null', 'accent-text'].map((role) => ({
     role,
-    over: TEXT_GROUNDS,
+    grounds: TEXT_GROUNDS,
     minContrast: 4.5,
   })),
-  ...['accent', 'focus'].map((role) => ({ role, over: STATE_GROUNDS, minContrast: 3 })),
-  { role: 'line-control', over: ['bg-surface', 'bg-app'], minContrast: 3 },
-  { role: 'on-accent', over: ['accent', 'accent-hover'], minContrast: 4.5 },
-  { role: 'on-danger', over: ['danger', 'danger-hover'], minContrast: 4.5 },
+  ...['accent', 'focus'].map((role) => ({ role, grounds: STATE_GROUNDS, minContrast: 3 })),
+  { role: 'line-control', grounds: ['bg-surface', 'bg-app'], minContrast: 3 },
+  { role: 'on-accent', grounds: ['accent', 'accent-hover'], minContrast: 4.5 },
+  { role: 'on-danger', grounds: ['danger', 'danger-hover'], minContrast: 4.5 },
   ...['ok', 'warn', 'error'].map((role) => ({
     role,
-    over: [...STATE_GROUNDS, ...(role === 'ok' ? ['ok-bg'] : [`${role}-bg`])],
+    grounds: [...STATE_GROUNDS, ...(role === 'ok' ? ['ok-bg'] : [`${role}-bg`])],
     minContrast: 4.5,
   })),
-  ...SYNTAX.map((name) => ({ role: `syn-${name}`, over: ON_EDITOR, minContrast: 4.5 })),
+  ...SYNTAX.map((name) => ({ role: `syn-${name}`, grounds: ON_EDITOR, minContrast: 4.5 })),
   ...Array.from({ length: 8 }, (_, index) => ({
     role: `chart-${index + 1}`,
-    over: ['bg-surface'],
+    grounds: ['bg-surface'],
     minContrast: 3,
   })),
 ];
@@ -54,11 +54,11 @@ function rolesOf(theme: string): Map<string, string> {
 }
 
 function luminance(colour: string): number {
-  const part = (at: number): number => {
+  const channelAt = (at: number): number => {
     const channel = Number.parseInt(colour.slice(at, at + 2), 16) / 255;
     return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
   };
-  return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+  return 0.2126 * channelAt(1) + 0.7152 * channelAt(3) + 0.0722 * channelAt(5);
 }
 
 function contrast(one: string, other: string): number {
@@ -69,8 +69,8 @@ function contrast(one: string, other: string): number {
 for (const theme of THEMES) {
   test(`the ${theme} theme meets the contrast requirements`, (t) => {
     const roles = rolesOf(theme);
-    for (const { role, over, minContrast } of RULES) {
-      for (const ground of over) {
+    for (const { role, grounds, minContrast } of RULES) {
+      for (const ground of grounds) {
         const [front, back] = [roles.get(role), roles.get(ground)];
         if (front === undefined || back === undefined) {
           t.fail(`${role} on ${ground} is not defined`);

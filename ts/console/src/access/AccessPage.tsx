@@ -17,7 +17,7 @@ import {
 import { SearchField } from '../dialogs/SearchField.js';
 import { showFailure } from '../page/notices.js';
 import { Icon } from '../ui/icons.js';
-import { openPage, spot } from '../page/pages.js';
+import { openPage, route } from '../page/pages.js';
 import type { Schema } from '../state/schema.js';
 import { failureOf, readyOf } from '../state/loading.js';
 import { PendingPane } from './PendingPane.js';
@@ -45,7 +45,7 @@ export default function AccessPage(props: { schema: Schema }): JSX.Element {
   };
   const begin = async (): Promise<void> => {
     await state.load();
-    const named = all().find(({ name }) => name === spot().subject);
+    const named = all().find(({ name }) => name === route().subject);
     if (named) {
       show(named);
     }

@@ -42,8 +42,8 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
 /** Actions that apply to the principal as a whole. */
 function menuOf(state: AccessState, principal: Principal, setPassword: () => void): MenuItem[] {
   /** Reports the executed statement; a password never appears in the message. */
-  const run = async (statement: string, isGone: boolean, done = statement): Promise<void> => {
-    const outcome = state.run(statement, isGone ? undefined : principal);
+  const run = async (statement: string, isRemoved: boolean, done = statement): Promise<void> => {
+    const outcome = state.run(statement, isRemoved ? undefined : principal);
     await outcome.then(() => showToast({ text: done }), showFailure);
   };
   const drop = async (): Promise<void> => {

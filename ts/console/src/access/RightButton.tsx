@@ -3,7 +3,7 @@
  * pending.
  */
 import { For, type JSX } from 'solid-js';
-import { concerns, groupsOf, isGiven, markOf, type Mark, type GrantTarget } from './model.js';
+import { concerns, groupsOf, isGranting, markOf, type Mark, type GrantTarget } from './model.js';
 import { PermissionMark } from './PermissionMark.js';
 import type { AccessState, Rights } from './state.js';
 import { fill } from '../fill.js';
@@ -55,7 +55,7 @@ export function RightButton(
     groupsOf(props.rights.grants, props.permission, props.target, name());
   const planned = (): boolean =>
     props.state.changes().some((change) => concerns(change, props.permission, props.target));
-  const shown = (): Mark => (planned() ? (isGiven(mark()) ? 'granted' : 'none') : mark());
+  const shown = (): Mark => (planned() ? (isGranting(mark()) ? 'granted' : 'none') : mark());
   const nameOf = (one: Mark): string => {
     if (one === 'inherited' && props.target.column !== undefined) {
       return texts.permissions.fromTableOrAll;

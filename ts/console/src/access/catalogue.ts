@@ -151,8 +151,8 @@ export function isOfTables(catalogue: Catalogue, permission: string): boolean {
  */
 export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   const left = new Set([...catalogue.keys()].filter((name) => isOfTables(catalogue, name)));
-  const sets = TABLE_SETS.map(({ name, groups }) => ({ name, groups: taken(groups, left) }));
-  return [...sets, { name: texts.permissions.otherPermissions, groups: rest(left) }].filter(
+  const sets = TABLE_SETS.map(({ name, groups }) => ({ name, groups: groupsOf(groups, left) }));
+  return [...sets, { name: texts.permissions.otherPermissions, groups: remainder(left) }].filter(
     ({ groups }) => groups.length > 0,
   );
 }
@@ -163,18 +163,18 @@ export function databaseGroups(catalogue: Catalogue): readonly RightGroup[] {
     catalogue.get(name)?.has('database') === true && !isOfTables(catalogue, name);
   const left = new Set([...catalogue.keys()].filter(isOfDatabase));
   ENDPOINTS.forEach(([permission]) => left.delete(permission));
-  const groups = taken(DATABASE_GROUPS, left);
-  return [...groups, ...rest(left)];
+  const groups = groupsOf(DATABASE_GROUPS, left);
+  return [...groups, ...remainder(left)];
 }
 
 /** Restricts the groups to permissions in `left`, and removes these from `left`. */
-function taken(groups: readonly RightGroup[], left: Set<string>): readonly RightGroup[] {
+function groupsOf(groups: readonly RightGroup[], left: Set<string>): readonly RightGroup[] {
   return groups
     .map(({ name, rights }) => ({ name, rights: rights.filter((right) => left.delete(right)) }))
     .filter(({ rights }) => rights.length > 0);
 }
 
-function rest(left: ReadonlySet<string>): readonly RightGroup[] {
+function remainder(left: ReadonlySet<string>): readonly RightGroup[] {
   return left.size === 0 ? [] : [{ name: texts.permissions.other, rights: [...left].sort() }];
 }
 

@@ -133,14 +133,14 @@ function same(left: string | undefined, right: string | undefined): boolean {
   return left?.toLowerCase() === right?.toLowerCase();
 }
 
-const TAKEN: ReadonlySet<Mark> = new Set(['granted', 'option', 'inherited']);
+const REVOCABLE: ReadonlySet<Mark> = new Set(['granted', 'option', 'inherited']);
 
 /**
  * Whether a click grants the permission, for example if only a group has it. Otherwise the click
  * revokes it.
  */
-export function isGiven(mark: Mark): boolean {
-  return !TAKEN.has(mark);
+export function isGranting(mark: Mark): boolean {
+  return !REVOCABLE.has(mark);
 }
 
 /** Pending changes after a click: adds the change, or removes it if it was already pending. */
@@ -151,7 +151,7 @@ export function toggled(
   mark: Mark,
 ): Change[] {
   const rest = changes.filter((change) => !concerns(change, permission, { table, column }));
-  const change = { permission, table, column, isGrant: isGiven(mark) };
+  const change = { permission, table, column, isGrant: isGranting(mark) };
   return rest.length < changes.length ? rest : [...rest, change];
 }
 
@@ -191,8 +191,8 @@ function statementOf(group: readonly Change[], principal: Principal, catalogue: 
   const [first] = group;
   const { permission = '', table, isGrant } = first ?? {};
   const columns = group.flatMap(({ column }) => (column === undefined ? [] : quoted(column)));
-  const part = columns.length === 0 ? '' : `(${columns.join(', ')})`;
-  const target = table === undefined ? 'ALL TABLES' : `${quoted(table)}${part}`;
+  const columnList = columns.length === 0 ? '' : `(${columns.join(', ')})`;
+  const target = table === undefined ? 'ALL TABLES' : `${quoted(table)}${columnList}`;
   const on = isOfTables(catalogue, permission) ? ` ON ${target}` : '';
   const right = permission.startsWith(ASSUME)
     ? ASSUME + quoted(permission.slice(ASSUME.length))

@@ -82,8 +82,9 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
     }
   } catch (cause) {
     // A server that fails after the first rows sends the error and closes the connection.
-    const late = cause instanceof Unreachable ? lateError(reader, response.status) : undefined;
-    throw late ?? cause;
+    const midwayError =
+      cause instanceof Unreachable ? midwayErrorOf(reader, response.status) : undefined;
+    throw midwayError ?? cause;
   }
   const tail = read(() => reader.finish(), response.status);
   if (tail.error !== undefined) {
@@ -92,7 +93,7 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
   return tail;
 }
 
-function lateError(reader: AnswerReader, status: number): SqlError | undefined {
+function midwayErrorOf(reader: AnswerReader, status: number): SqlError | undefined {
   try {
     const tail = reader.finish();
     return tail.error === undefined ? undefined : refusal(tail, status);

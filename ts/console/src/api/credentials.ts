@@ -29,7 +29,7 @@ export function onLoginForgotten(listener: () => void): () => void {
   return () => forgotten.delete(listener);
 }
 
-export function holdsTokens(): boolean {
+export function hasTokens(): boolean {
   return tokens !== undefined;
 }
 
@@ -43,7 +43,7 @@ export function awaitsLogin(): boolean {
   return isRefused;
 }
 
-export function loginTaken(): void {
+export function loginAccepted(): void {
   isRefused = false;
 }
 

@@ -60,7 +60,7 @@ export class ChartSelection {
     // Visibility of series as set by the user; the plan decides for all other series.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     let columnsBefore = '';
-    const startOver = (): void => {
+    const reset = (): void => {
       // The choices are kept if the same query runs again.
       const columns = JSON.stringify(source.result.columns);
       if (columns === columnsBefore) {
@@ -73,8 +73,8 @@ export class ChartSelection {
       setKey(undefined);
       setChosen(new Map(Object.entries(source.series ?? {})));
     };
-    startOver();
-    createEffect(on(() => source.result, startOver, { defer: true }));
+    reset();
+    createEffect(on(() => source.result, reset, { defer: true }));
     this.kind = kind;
     this.setKind = (chosen) => {
       setKind(chosen);
@@ -152,9 +152,9 @@ export class ChartSelection {
  */
 function firstFour({ values, mayBeCandles }: ChartPlan): CandleColumns | undefined {
   const [open, high, low, close] = values;
-  const isWhole =
+  const isComplete =
     open !== undefined && high !== undefined && low !== undefined && close !== undefined;
-  return mayBeCandles && isWhole ? { open, high, low, close, volume: undefined } : undefined;
+  return mayBeCandles && isComplete ? { open, high, low, close, volume: undefined } : undefined;
 }
 
 function candleValues({ open, high, low, close, volume }: CandleColumns): readonly number[] {

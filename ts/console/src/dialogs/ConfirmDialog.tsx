@@ -4,14 +4,14 @@
  */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import { withHiddenShown } from '../model/format.js';
-import { answer, asked, type Question } from '../page/questions.js';
+import { answer, pendingQuestion, type Question } from '../page/questions.js';
 import { fillNodes } from '../fill.js';
 import { texts } from '../texts.js';
 
 /** Rendered once per page. */
 export function ConfirmDialog(): JSX.Element {
   return (
-    <Show when={asked()} keyed>
+    <Show when={pendingQuestion()} keyed>
       {(question) => <Dialog question={question} />}
     </Show>
   );

@@ -193,11 +193,11 @@ export class SqlEditor {
 
   /** Replaces the foremost underlined text. */
   replaceProblem(text: string): void {
-    const place = foremostProblem(this.#view.state);
-    if (!place) {
+    const first = foremostProblem(this.#view.state);
+    if (!first) {
       return;
     }
-    this.#view.dispatch({ changes: { from: place.from, to: place.to, insert: text } });
+    this.#view.dispatch({ changes: { from: first.from, to: first.to, insert: text } });
     this.#view.focus();
   }
 
@@ -256,8 +256,8 @@ export class SqlEditor {
     const line = state.doc.lineAt(from);
     const text = state.sliceDoc(from, to);
     const statement = allStatements(state).find(({ start, end }) => start <= from && from <= end);
-    const around = statement ? state.sliceDoc(statement.start, statement.end) : '';
-    const { sources } = scopeAt(around, from - (statement?.start ?? from));
+    const statementText = statement ? state.sliceDoc(statement.start, statement.end) : '';
+    const { sources } = scopeAt(statementText, from - (statement?.start ?? from));
     const tables = sources.flatMap(({ table }) => table ?? []);
     return { line: line.number, column: from - line.from + 1, text, message, tables };
   }

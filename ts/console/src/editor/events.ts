@@ -10,7 +10,7 @@ import type { Tabs } from '../state/tabs.js';
 import type { Problems } from '../state/problems.js';
 import type { Schema } from '../state/schema.js';
 
-interface Around {
+interface EventTargets {
   readonly statements: Statements;
   readonly tabs: Tabs;
   readonly problems: Problems;
@@ -18,7 +18,7 @@ interface Around {
 }
 
 /** Event handlers of the workspace's editor. */
-export function editorEvents({ statements, tabs, problems, schema }: Around): EditorEvents {
+export function editorEvents({ statements, tabs, problems, schema }: EventTargets): EditorEvents {
   return {
     changed: (tab, text) => tabs.edited(tab, text),
     run: () => void statements.run(),

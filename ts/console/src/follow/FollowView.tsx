@@ -20,7 +20,7 @@ import { orderOf } from '../model/order.js';
 import { asOf, type Result } from '../model/result.js';
 import { announce } from '../page/notices.js';
 import { Icon, type IconName } from '../ui/icons.js';
-import { spot } from '../page/pages.js';
+import { route } from '../page/pages.js';
 import { ZoneSwitch } from '../ui/ZoneSwitch.js';
 import type { Session } from '../state/session.js';
 import type { FollowSpec, Tab } from '../state/tab.js';
@@ -138,7 +138,7 @@ function whileVisible(follower: () => Follower): void {
   onCleanup(() => document.removeEventListener('visibilitychange', listen));
   createEffect(() => {
     const one = follower();
-    if (!isHidden() && spot().page === 'sql') {
+    if (!isHidden() && route().page === 'sql') {
       one.start();
     } else {
       one.stop();

@@ -5,8 +5,8 @@
 import type { Column, Row } from '../api/answer.js';
 import { aborted, live, SqlError, Unreachable, type LiveQuery } from '../api/client.js';
 import type { ServerEvent } from '../api/events.js';
-import { listened } from './listened.js';
-import { forAWhile, poll } from './polled.js';
+import { listen } from './listen.js';
+import { pollUntilRecheck, poll } from './polled.js';
 import {
   lastRows,
   pause,
@@ -77,7 +77,7 @@ async function run(
       }
       if (cause instanceof SqlError && cause.status !== 401) {
         listener.polled(fill(texts.follow.pollingInstead, { reason: whyNot(cause) }));
-        await forAWhile((until) => server.poll(listener, until), signal);
+        await pollUntilRecheck((until) => server.poll(listener, until), signal);
         continue;
       }
       failures += 1;
@@ -94,17 +94,17 @@ async function stream(
   followed: Followed,
   server: AnswerServer,
   signal: AbortSignal,
-  heard: (event: ServerEvent) => void,
+  onEvent: (event: ServerEvent) => void,
 ): Promise<void> {
   const query = { name: 'rows', query: lastRows(followed), everyMs: POLL_MS };
   const take = (event: ServerEvent): boolean => {
     if (!signal.aborted) {
-      heard(event);
+      onEvent(event);
     }
     return !signal.aborted;
   };
   const open = (until: AbortSignal): AsyncIterable<ServerEvent> => server.live(query, until);
-  if (!(await listened(open, { signal, silenceMs: SILENCE_MS, take }))) {
+  if (!(await listen(open, { signal, silenceMs: SILENCE_MS, take }))) {
     throw new Unreachable(texts.follow.streamInterrupted);
   }
 }

@@ -9,8 +9,8 @@ import { aborted, changes, query, SqlError, Unreachable } from '../api/client.js
 import type { ServerEvent } from '../api/events.js';
 import { literal, quoted } from '../sql/names.js';
 import { LastRows } from './last-rows.js';
-import { listened } from './listened.js';
-import { forAWhile, poll } from './polled.js';
+import { listen } from './listen.js';
+import { pollUntilRecheck, poll } from './polled.js';
 import {
   isOfTable,
   pause,
@@ -47,7 +47,7 @@ const SILENCE_MS = 60_000;
 /**
  * Delay before a feed that ended is reopened. The failure is reported only if reopening fails, too.
  */
-const AGAIN_MS = 250;
+const REOPEN_MS = 250;
 /** A feed that lasted this long counts as healthy. */
 const LASTED_MS = 5000;
 
@@ -116,7 +116,7 @@ class Feed {
   /** Rows of a change that is still incomplete; they are sent again if the feed breaks off. */
   #open: Row[] = [];
   /** Number of rows received since the time `since`. */
-  #came = { rows: 0, since: 0 };
+  #received = { rows: 0, since: 0 };
 
   constructor(
     followed: Followed,
@@ -157,7 +157,7 @@ class Feed {
     const open = (until: AbortSignal): AsyncIterable<ServerEvent> =>
       this.#server.changes(this.#position ?? 'now', until);
     const take = (event: ServerEvent): Promise<boolean> => this.#take(event);
-    if (!(await listened(open, { signal: this.#signal, silenceMs: SILENCE_MS, take }))) {
+    if (!(await listen(open, { signal: this.#signal, silenceMs: SILENCE_MS, take }))) {
       throw new Unreachable(texts.follow.feedInterrupted);
     }
   }
@@ -208,7 +208,7 @@ class Feed {
     this.#isReading = false;
     this.#window = new LastRows(head, rows, this.#followed.rows);
     this.#isStale = false;
-    this.#came = { rows: 0, since: performance.now() };
+    this.#received = { rows: 0, since: performance.now() };
     if (this.#position !== undefined && txn !== undefined) {
       this.#position = later(this.#position, txn);
     }
@@ -220,11 +220,11 @@ class Feed {
    */
   #isTooMuch(count: number): boolean {
     const now = performance.now();
-    if (now - this.#came.since > READ_MS) {
-      this.#came = { rows: 0, since: now };
+    if (now - this.#received.since > READ_MS) {
+      this.#received = { rows: 0, since: now };
     }
-    this.#came.rows += count;
-    return this.#came.rows > this.#followed.rows;
+    this.#received.rows += count;
+    return this.#received.rows > this.#followed.rows;
   }
 
   #add(): void {
@@ -257,7 +257,7 @@ class Feed {
     const isRefused = cause instanceof SqlError;
     if (!isRefused && failures === 1 && this.#window) {
       // The response to a new request gives the reason why the feed ended.
-      await pause(AGAIN_MS, this.#signal);
+      await pause(REOPEN_MS, this.#signal);
       return;
     }
     if (isRefused) {
@@ -283,7 +283,7 @@ class Feed {
     const why =
       status === BUSY ? texts.follow.tooManyFeeds : fill(texts.follow.noFeed, { message });
     this.#listener.polled(fill(texts.follow.pollingInstead, { reason: why }));
-    await forAWhile((signal) => this.#server.poll(this.#listener, signal), this.#signal);
+    await pollUntilRecheck((signal) => this.#server.poll(this.#listener, signal), this.#signal);
   }
 }
 

@@ -62,7 +62,7 @@ export async function poll(
 }
 
 /** Polls until it is time to check whether the server pushes changes again. */
-export async function forAWhile(
+export async function pollUntilRecheck(
   run: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {

@@ -183,14 +183,14 @@ function follow(
   scroller: () => HTMLElement,
   select: (cell: Cell) => void,
 ): void {
-  const startOver = (): void => {
-    if (!props.result.goesOn) {
+  const reset = (): void => {
+    if (!props.result.keepsPosition) {
       select({ row: 0, column: 0 });
       layout.scrollTo(scroller(), 0, 0);
     }
   };
   const toTop = (): void => layout.scrollTo(scroller(), scroller().scrollLeft, 0);
-  createEffect(on(() => props.result, startOver, { defer: true }));
+  createEffect(on(() => props.result, reset, { defer: true }));
   createEffect(on(() => props.order, toTop, { defer: true }));
   followRows(props, layout);
   onMount(() => {

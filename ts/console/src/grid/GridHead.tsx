@@ -85,7 +85,7 @@ function HeadCell(props: HeadCellProps): JSX.Element {
           <Icon name="clock" />
         </Show>
         <Show when={sorted()}>
-          {(way) => <Icon name={way() === 'descending' ? 'down' : 'up'} />}
+          {(direction) => <Icon name={direction() === 'descending' ? 'down' : 'up'} />}
         </Show>
       </span>
       <span class="grid-head-type">{type()}</span>

@@ -44,7 +44,7 @@ function LazyRows(props: LoadedRowsProps & { windows: Windows }): JSX.Element {
         {(failure) => (
           <p class="grid-note" role="status">
             <span>{fill(texts.grid.notLoaded, { reason: failure() })}</span>
-            <button class="button small" onClick={() => props.windows.again()}>
+            <button class="button small" onClick={() => props.windows.retry()}>
               {texts.common.tryAgain}
             </button>
           </p>

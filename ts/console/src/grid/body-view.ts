@@ -9,7 +9,7 @@ import { isNumeric } from '../model/types.js';
 import type { Cell } from './keys.js';
 import { HEAD_HEIGHT, ROW_HEIGHT, type GridLayout } from './layout.js';
 import { cellId, shownCell, type GridProps } from './context.js';
-import { holds, type Selection } from './selection.js';
+import { contains, type Selection } from './selection.js';
 
 /** Everything that determines the body's appearance. */
 interface BodyPicture {
@@ -26,7 +26,7 @@ interface BodyPicture {
   readonly edition: object;
 }
 
-const AT_REST_MS = 120;
+const SCROLL_IDLE_MS = 120;
 
 export class BodyView {
   readonly #host: HTMLElement;
@@ -42,7 +42,7 @@ export class BodyView {
     this.#rows = refilled(this.#host, this.#rows, rows, () => new RowView());
     this.#rows.forEach((row, index) => row.show(rows[index] ?? 0, picture));
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#arrange(), AT_REST_MS);
+    this.#timer = setTimeout(() => this.#arrange(), SCROLL_IDLE_MS);
   }
 
   #arrange(): void {
@@ -192,7 +192,7 @@ class CellView {
       this.#fill(row, column, picture, isOther);
     }
     const isFocused = row === cell.row && column === cell.column;
-    const isChosen = holds(picture.selection, row, column);
+    const isChosen = contains(picture.selection, row, column);
     const classes = this.#classesOf(column, isFocused, picture) + (isChosen ? ' chosen' : '');
     if (classes !== this.#classes) {
       this.#classes = classes;

@@ -18,7 +18,7 @@ const WIDEST = 560;
 const MAX_DRAGGED_WIDTH = 1200;
 const USUAL_CHAR_WIDTH = 7.3;
 /** Idle time after which a scroll counts as finished. */
-const AT_REST_MS = 200;
+const SCROLL_IDLE_MS = 200;
 
 interface Shown {
   readonly result: Result;
@@ -235,7 +235,10 @@ export class GridLayout {
       this.scrollTo(scroller, scrollLeft, top);
     } else if (this.shift() !== 0) {
       // When scrolling stops, the scroll bar is corrected to the actual fraction of rows above.
-      this.#timer = setTimeout(() => this.scrollTo(scroller, scroller.scrollLeft, top), AT_REST_MS);
+      this.#timer = setTimeout(
+        () => this.scrollTo(scroller, scroller.scrollLeft, top),
+        SCROLL_IDLE_MS,
+      );
     }
   }
 

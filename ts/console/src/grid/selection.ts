@@ -20,7 +20,7 @@ export function between(one: Cell, other: Cell): Selection {
   };
 }
 
-export function holds(selection: Selection | undefined, row: number, column: number): boolean {
+export function contains(selection: Selection | undefined, row: number, column: number): boolean {
   return (
     selection !== undefined &&
     selection.top <= row &&

@@ -6,7 +6,7 @@ import {
   isAppended,
   patternText,
   retyped,
-  takesPattern,
+  acceptsPattern,
   targetType,
   trialText,
   TYPES,
@@ -100,7 +100,7 @@ function ColumnRow(props: RowProps): JSX.Element {
         </td>
         <td>
           <Show
-            when={takesPattern(type() ?? '') && !props.file.proposal?.isTyped}
+            when={acceptsPattern(type() ?? '') && !props.file.proposal?.isTyped}
             fallback={<span class="hint">{texts.importColumns.notNeeded}</span>}
           >
             <input

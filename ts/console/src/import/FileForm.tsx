@@ -69,10 +69,10 @@ function TableField(props: FieldProps): JSX.Element {
       : fill(texts.importForm.existsWithRows, { rows: rowsText(rows) });
   };
   const otherwise = (): string => {
-    const { taken } = props.file;
-    return taken === undefined
+    const { occupiedBy } = props.file;
+    return occupiedBy === undefined
       ? texts.importForm.willBeCreated
-      : fill(texts.importForm.isA, { kind: taken });
+      : fill(texts.importForm.isA, { kind: occupiedBy });
   };
   return (
     <div class="stack">
@@ -325,14 +325,13 @@ function DelimiterField(props: FormProps): JSX.Element {
 
 function Foot(props: FieldProps): JSX.Element {
   const problem = createMemo(() => {
-    const { proposal, taken, existing } = props.file;
-    if (taken !== undefined) {
-      return fill(texts.importForm.notATable, { table: props.choices.table, kind: taken });
+    const { proposal, occupiedBy, existing } = props.file;
+    if (occupiedBy !== undefined) {
+      return fill(texts.importForm.notATable, { table: props.choices.table, kind: occupiedBy });
     }
     return proposal && problemOf(proposal, props.choices, existing);
   });
-  const isUnderWay = (): boolean =>
-    props.file.state === 'sending' || props.file.state === 'waiting';
+  const isRunning = (): boolean => props.file.state === 'sending' || props.file.state === 'waiting';
   return (
     <footer class="import-foot">
       <Show
@@ -350,9 +349,9 @@ function Foot(props: FieldProps): JSX.Element {
         {(progress) => <ProgressBlock file={props.file} progress={progress()} />}
       </Show>
       <button class="button large" onClick={() => props.queue.remove(props.file.id)}>
-        {isUnderWay() ? texts.importForm.stop : texts.common.removeFromList}
+        {isRunning() ? texts.importForm.stop : texts.common.removeFromList}
       </button>
-      <Show when={!isUnderWay()}>
+      <Show when={!isRunning()}>
         <button
           class="button large primary"
           data-action="import"

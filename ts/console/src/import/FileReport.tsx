@@ -36,7 +36,7 @@ export function FileReport(props: ReportProps): JSX.Element {
   const read = (lines: readonly BadLine[]): Promise<FileLine[]> =>
     props.queue.linesOf(props.file.id, lines);
   const rows = (): string => rowsText(report()?.rowsImported ?? 0);
-  const speed = (): string => speedText(report()?.rowsImported ?? 0, props.file.tookMs ?? 0);
+  const speed = (): string => speedText(report()?.rowsImported ?? 0, props.file.durationMs ?? 0);
   return (
     <div class="import-report">
       <h2>

@@ -11,7 +11,7 @@ import {
   type JSX,
 } from 'solid-js';
 import { Icon, SPINNING, type IconName } from '../ui/icons.js';
-import { spot } from '../page/pages.js';
+import { route } from '../page/pages.js';
 import type { Session } from '../state/session.js';
 import { bytesText, countText, rowsText } from '../model/format.js';
 import { FileForm } from './FileForm.js';
@@ -26,7 +26,7 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
   const queue = importQueue(props.session);
   const [chosen, setChosen] = createSignal(queue.files.at(-1)?.id);
   const take = (files: Iterable<File>): void => {
-    const ids = queue.add(files, spot().subject);
+    const ids = queue.add(files, route().subject);
     setChosen(ids[0] ?? chosen());
   };
   createEffect(() => {
@@ -46,7 +46,7 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
     <section class="page" aria-labelledby="import-title" data-region="import">
       <header class="page-head">
         <h1 id="import-title">{texts.common.importFiles}</h1>
-        <p class="hint">{overview(queue.files, spot().subject)}</p>
+        <p class="hint">{overview(queue.files, route().subject)}</p>
       </header>
       <Show
         when={queue.files.length > 0}

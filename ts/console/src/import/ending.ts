@@ -31,7 +31,7 @@ export async function stateOf(table: string): Promise<TableState | undefined> {
 }
 
 /** Waits until no running statement reads the file; returns false if that takes too long. */
-export async function isOver(activity: Activity, path: string): Promise<boolean> {
+export async function isFinished(activity: Activity, path: string): Promise<boolean> {
   for (let poll = 0; poll < MAX_POLLS; poll += 1) {
     await activity.refresh();
     const queries = activity.queries();

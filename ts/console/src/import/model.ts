@@ -63,7 +63,7 @@ export const PARTITION_UNITS = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] 
 
 const TIME_TYPES: ReadonlySet<string> = new Set(['DATE', 'TIMESTAMP', 'TIMESTAMP_NS']);
 
-export function takesPattern(type: string): boolean {
+export function acceptsPattern(type: string): boolean {
   return TIME_TYPES.has(type);
 }
 
@@ -130,7 +130,7 @@ export function retyped(
 ): ColumnChoice {
   const forms = (proposed?.forms ?? []).toSorted((one, other) => other.read - one.read);
   const patterns = [choice.pattern, proposed?.pattern, forms[0]?.pattern];
-  const pattern = takesPattern(type) ? (patterns.find(Boolean) ?? '') : '';
+  const pattern = acceptsPattern(type) ? (patterns.find(Boolean) ?? '') : '';
   return { ...choice, type, pattern, nullTexts: undefined };
 }
 

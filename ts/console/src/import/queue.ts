@@ -15,7 +15,7 @@ import { grouped, rowsText } from '../model/format.js';
 import { KIND_LABELS } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { announce } from '../page/notices.js';
-import { endingOf, isOver, stateOf, type TableState } from './ending.js';
+import { endingOf, isFinished, stateOf, type TableState } from './ending.js';
 import { linesOf, type BadLine, type FileLine } from './lines.js';
 import {
   entryOf,
@@ -49,11 +49,11 @@ export interface ImportFile {
   trials?: Readonly<Record<number, ColumnTrial>>;
   existing?: Existing | undefined;
   /** Kind of the object that already has the table's name and accepts no rows: `live view`. */
-  taken?: string | undefined;
+  occupiedBy?: string | undefined;
   progress?: Progress;
   report?: ImportReport;
   /** Milliseconds from the first byte to the server's response. */
-  tookMs?: number;
+  durationMs?: number;
   /** The reason why the file was refused or its import failed. */
   message?: string;
 }
@@ -68,7 +68,7 @@ const SAMPLE_BYTES = 1024 * 1024;
 const QUARTER = 25;
 const PARQUET_MARK = 'PAR1';
 
-interface Around {
+interface ImportContext {
   readonly schema: Schema;
   readonly activity: Activity;
 }
@@ -88,7 +88,7 @@ export class ImportQueue {
   #sending = false;
   #trialTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor({ schema, activity }: Around) {
+  constructor({ schema, activity }: ImportContext) {
     const [state, setFiles] = createStore<{ files: ImportFile[] }>({ files: [] });
     this.#schema = schema;
     this.#activity = activity;
@@ -174,13 +174,13 @@ export class ImportQueue {
     if (this.of(id)?.choices?.table !== table) {
       return;
     }
-    this.#change(id, { existing: undefined, taken: undefined, ...found });
+    this.#change(id, { existing: undefined, occupiedBy: undefined, ...found });
   }
 
-  async #find(table: string): Promise<Pick<ImportFile, 'existing' | 'taken'>> {
+  async #find(table: string): Promise<Pick<ImportFile, 'existing' | 'occupiedBy'>> {
     const entry = this.#schema.known.find(({ name }) => name.toLowerCase() === table.toLowerCase());
     if (entry?.kind !== 'table') {
-      return entry ? { taken: KIND_LABELS[entry.kind] } : {};
+      return entry ? { occupiedBy: KIND_LABELS[entry.kind] } : {};
     }
     const { rows } = await query(`SHOW COLUMNS FROM ${quoted(entry.name)}`);
     const columns = new Map(
@@ -298,14 +298,14 @@ export class ImportQueue {
               onProgress: (sent, all) => this.#advance(id, sent, all),
             })
           : await importParquet(path, proposal, choices, existing, signal, () =>
-              isOver(this.#activity, path),
+              isFinished(this.#activity, path),
             );
       const { rowsImported, rowsRejected } = report;
       if (rowsImported === 0 && rowsRejected > 0) {
         throw new Error(nothingImported(rowsRejected));
       }
       this.#discard(id);
-      this.#change(id, { state: 'done', report, tookMs: performance.now() - startedAt });
+      this.#change(id, { state: 'done', report, durationMs: performance.now() - startedAt });
       announce(fill(texts.importPage.wasImported, { name, rows: rowsText(rowsImported) }));
     } catch (cause) {
       const message = await this.#ending(id, table, before, cause);
@@ -332,7 +332,7 @@ export class ImportQueue {
     }
     const path = this.#uploaded.get(id);
     const { sent = 0, all = 0 } = this.of(id)?.progress ?? {};
-    const isDecided = path === undefined ? sent < all : await isOver(this.#activity, path);
+    const isDecided = path === undefined ? sent < all : await isFinished(this.#activity, path);
     const ending = await endingOf(table, before, isDecided ? 'part' : 'whole');
     return `${isStopped ? texts.importPage.wasStopped : texts.common.notResponding} ${ending}`;
   }
@@ -409,7 +409,7 @@ function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
 let queue: ImportQueue | undefined;
 
 /** The page's only queue, so that an import continues while other pages are shown. */
-export function importQueue(around: Around): ImportQueue {
-  queue ??= new ImportQueue(around);
+export function importQueue(context: ImportContext): ImportQueue {
+  queue ??= new ImportQueue(context);
   return queue;
 }

@@ -4,7 +4,7 @@ import { SearchField } from '../dialogs/SearchField.js';
 import { countText, duration, grouped, timestampText } from '../model/format.js';
 import { Icon, type IconName } from '../ui/icons.js';
 import { LivePage } from '../ui/LivePage.js';
-import { addressOf, openPage, spot } from '../page/pages.js';
+import { addressOf, openPage, route } from '../page/pages.js';
 import type { Job, JobState, Jobs } from '../state/jobs.js';
 import { FILTERS, filterOf, filtered, jobTitle, type JobFilter } from './model.js';
 import { Listing } from '../ui/Listing.js';
@@ -45,7 +45,7 @@ function overview(jobs: readonly Job[]): string {
 
 function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
   const [search, setSearch] = createSignal('');
-  const filter = (): JobFilter => filterOf(spot().subject);
+  const filter = (): JobFilter => filterOf(route().subject);
   const shown = createMemo(() => filtered(props.jobs, filter(), search()));
   return (
     <>

@@ -46,15 +46,15 @@ export class Result {
    * Whether this result replaces an earlier result of the same query, so that the view keeps its
    * position.
    */
-  readonly goesOn: boolean;
+  readonly keepsPosition: boolean;
   /**
    * The windows through which further rows are loaded, or the reason why they cannot be loaded on
    * demand.
    */
   readonly lazyRows = signal<Windows | string | undefined>(undefined);
 
-  constructor(head: AnswerHead, statement: string, skipped = 0, goesOn = false) {
-    this.goesOn = goesOn;
+  constructor(head: AnswerHead, statement: string, skipped = 0, keepsPosition = false) {
+    this.keepsPosition = keepsPosition;
     this.skipped = skipped;
     this.statement = statement;
     this.columns = head.columns;

@@ -50,7 +50,7 @@ interface Freshness {
 /**
  * Views that follow each change pause between refreshes, so a lag up to this duration is normal.
  */
-const USUAL_REST_MS = 10_000;
+const USUAL_LAG_MS = 10_000;
 
 /** Parses a row of the server's view lists, which also contains `asked_at`. */
 export function viewFacts(cell: RowRecord): ViewFacts | undefined {
@@ -105,7 +105,7 @@ function liveFacts(cell: RowRecord): LiveFacts {
 
 export function freshnessOf(view: ViewFacts): Freshness {
   const followsEach = view.form === 'live' || view.refresh === 'immediate';
-  const isLate = followsEach && (view.ageMs ?? Infinity) > USUAL_REST_MS;
+  const isLate = followsEach && (view.ageMs ?? Infinity) > USUAL_LAG_MS;
   const kind = kindOf(view, view.behind > 0 && (!followsEach || isLate));
   return { kind, isLate: isLate && (kind === 'behind' || kind === 'empty') };
 }

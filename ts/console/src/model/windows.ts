@@ -18,7 +18,7 @@ export const MAX_WINDOW_ROWS = 100_000;
  */
 const MAX_CELLS = 2_000_000;
 /** Time without scrolling after which rows are requested. */
-const AT_REST_MS = 60;
+const SCROLL_IDLE_MS = 60;
 
 interface RowSource {
   /**
@@ -90,12 +90,12 @@ export class Windows {
     }
     clearTimeout(this.#timer);
     if (this.#missing(this.#visible)) {
-      this.#timer = setTimeout(() => void this.#read(), AT_REST_MS);
+      this.#timer = setTimeout(() => void this.#read(), SCROLL_IDLE_MS);
     }
   }
 
   /** Retries the rows that could not be loaded. */
-  again(): void {
+  retry(): void {
     void this.#read();
   }
 

@@ -47,7 +47,7 @@ export function NotebookBar(props: NotebookContext & { host: () => HTMLElement }
       />
       <RangeChoice {...props} />
       <RefreshChoice {...props} />
-      <RefreshSays {...props} />
+      <RefreshStatus {...props} />
       <span class="spring" />
       <SavedTools sync={props.sync} server={props.server} />
       <span class="notebook-modes">
@@ -145,7 +145,7 @@ function RefreshChoice(props: NotebookContext): JSX.Element {
 }
 
 /** Shows whether the cells are up to date and, if not, what happens next. */
-export function RefreshSays(props: NotebookContext): JSX.Element {
+export function RefreshStatus(props: NotebookContext): JSX.Element {
   const state = (): ReturnType<NotebookContext['refresher']['state']> => props.refresher.state();
   const clock = (at: Date | undefined): string => at?.toTimeString().slice(0, 8) ?? '–';
   const text = (): string => {

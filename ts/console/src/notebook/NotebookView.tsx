@@ -186,7 +186,7 @@ function keyCommand(event: KeyboardEvent, context: NotebookContext): (() => void
     // In a text cell, this key ends editing.
     return doc.cell(id)?.kind === 'sql' ? () => void doc.runCell(id) : undefined;
   }
-  if (modified && event.code === 'KeyS' && context.server.keepsNotebooks) {
+  if (modified && event.code === 'KeyS' && context.server.storesNotebooks) {
     return () => void context.sync.save();
   }
   if (event.altKey && event.code === 'KeyK') {

@@ -8,7 +8,7 @@ import { withNotebooks } from './load.js';
 import { showFailure, showToast } from '../page/notices.js';
 import { LivePage } from '../ui/LivePage.js';
 import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
-import { openPage, spot } from '../page/pages.js';
+import { openPage, route } from '../page/pages.js';
 import { signIn } from '../signin/state.js';
 import { type Loading, settle } from '../state/loading.js';
 import { openSaved, openLink } from '../saved/open.js';
@@ -32,7 +32,7 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
   // Opens a shared link, after the login if one is required.
   createEffect(
     on(
-      () => (signIn().state === 'out' ? '' : spot().subject),
+      () => (signIn().state === 'out' ? '' : route().subject),
       (link) => {
         if (link !== '') {
           openLink(props.workspace, link).catch((cause: unknown) => {

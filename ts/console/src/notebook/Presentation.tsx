@@ -5,7 +5,7 @@ import { onlyReads } from '../sql/effects.js';
 import { arrange, presentedCells, titleOf, type Arrangement } from '../cells/arrangement.js';
 import { CellResult } from './CellResult.js';
 import type { SqlCell } from '../cells/model.js';
-import { RefreshSays } from './NotebookBar.js';
+import { RefreshStatus } from './NotebookBar.js';
 import type { NotebookContext } from './context.js';
 import { texts } from '../texts.js';
 
@@ -54,7 +54,7 @@ export function Presentation(props: NotebookContext): JSX.Element {
             {texts.common.run}
           </button>
         </Show>
-        <RefreshSays {...props} />
+        <RefreshStatus {...props} />
       </header>
       <div
         class="presentation-cells"

@@ -21,7 +21,7 @@ import { signal } from '../model/signal.js';
 
 const MAX_STEPS = 200;
 
-interface Around {
+interface DocumentContext {
   readonly workspace: Workspace;
   readonly schema: Schema;
 }
@@ -50,7 +50,7 @@ export class NotebookDocument {
   /** Incremented by each run and each stop, so that a run can detect that it was stopped. */
   #generation = 0;
 
-  constructor({ workspace, schema }: Around, tab: string, text: string) {
+  constructor({ workspace, schema }: DocumentContext, tab: string, text: string) {
     this.#workspace = workspace;
     this.#schema = schema;
     this.#tab = tab;
@@ -206,11 +206,11 @@ function sameIds(before: readonly Cell[], after: readonly Cell[]): readonly Cell
 const documents = new WeakMap<Runner, NotebookDocument>();
 
 /** Document of a tab, retained while another tab is active. */
-export function documentOf(around: Around, tab: string, text: string): NotebookDocument {
-  const key = around.workspace.runner(tab);
+export function documentOf(context: DocumentContext, tab: string, text: string): NotebookDocument {
+  const key = context.workspace.runner(tab);
   let found = documents.get(key);
   if (!found) {
-    documents.set(key, (found = new NotebookDocument(around, tab, text)));
+    documents.set(key, (found = new NotebookDocument(context, tab, text)));
   }
   return found;
 }

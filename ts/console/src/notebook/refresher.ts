@@ -6,7 +6,7 @@
 import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from 'solid-js';
 import { BUCKETS, type Range } from '../chart/decimate.js';
 import { waitAfter } from '../follow/source.js';
-import { spot } from '../page/pages.js';
+import { route } from '../page/pages.js';
 import { onlyReads } from '../sql/effects.js';
 import { rangeQueries } from '../sql/ranges.js';
 import type { NotebookDocument } from './document.js';
@@ -111,7 +111,7 @@ export class Refresher {
     const listen = (): void => void setHidden(document.hidden);
     document.addEventListener('visibilitychange', listen);
     onCleanup(() => document.removeEventListener('visibilitychange', listen));
-    const isActive = createMemo(() => isApproved() && !isHidden() && spot().page === 'sql');
+    const isActive = createMemo(() => isApproved() && !isHidden() && route().page === 'sql');
     const refresh = createMemo(() => notebook().refresh);
     const tables = createMemo(() => (refresh() === 'changes' ? this.#tables() : []), undefined, {
       equals: (left, right) => left.join('\n') === right.join('\n'),

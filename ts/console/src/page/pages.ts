@@ -16,7 +16,7 @@ const PAGES = [
 ] as const;
 export type PageName = (typeof PAGES)[number];
 
-interface Spot {
+interface Route {
   readonly page: PageName;
   /** The object that the page shows; empty if the page does not show a single object. */
   readonly subject: string;
@@ -24,13 +24,13 @@ interface Spot {
   readonly isNamed: boolean;
 }
 
-const [spot, setSpot] = createSignal<Spot>(spotOf(location.hash));
-export { spot };
+const [route, setRoute] = createSignal<Route>(routeOf(location.hash));
+export { route };
 
-addEventListener('hashchange', () => setSpot(spotOf(location.hash)));
+addEventListener('hashchange', () => setRoute(routeOf(location.hash)));
 
 /** The page that a URL fragment names. A fragment that names no page belongs to the workspace. */
-function spotOf(hash: string): Spot {
+function routeOf(hash: string): Route {
   const [name = '', ...rest] = hash.replace(/^#/, '').split('/');
   const page = PAGES.find((known) => known === name);
   if (!page) {
@@ -46,12 +46,12 @@ export function addressOf(page: PageName, subject = ''): string {
 /** Activates a page. */
 export function openPage(page: PageName, subject = ''): void {
   location.hash = addressOf(page, subject);
-  setSpot(spotOf(location.hash));
+  setRoute(routeOf(location.hash));
 }
 
 /** Activates a page, unless the URL names a page that is not active yet. */
 export function openFirst(page: PageName): void {
-  if (!spotOf(location.hash).isNamed) {
+  if (!routeOf(location.hash).isNamed) {
     openPage(page);
   }
 }

@@ -18,7 +18,7 @@ interface PendingQuestion extends Question {
 }
 
 const [pendingQuestion, setPendingQuestion] = createSignal<PendingQuestion>();
-export { pendingQuestion as asked };
+export { pendingQuestion };
 
 /** Resolves to true if the user confirmed; closing the dialog counts as no. */
 export function confirmed(question: Question): Promise<boolean> {

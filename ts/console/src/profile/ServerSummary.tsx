@@ -31,7 +31,7 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
         setFailure('');
         const { column, rows, enter } = props;
         void (async () => {
-          const over = await enter?.(abort.signal);
+          const release = await enter?.(abort.signal);
           try {
             abort.signal.throwIfAborted();
             for await (const known of summarize(column, rows, abort.signal)) {
@@ -42,7 +42,7 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
               setFailure(messageOf(cause));
             }
           } finally {
-            over?.();
+            release?.();
           }
         })();
       },

@@ -3,12 +3,12 @@ export function serialQueue(): (signal: AbortSignal) => Promise<() => void> {
   let last: Promise<void> = Promise.resolve();
   return async (signal) => {
     const before = last;
-    let over = (): void => undefined;
-    const own = new Promise<void>((resolve) => (over = resolve));
+    let release = (): void => undefined;
+    const own = new Promise<void>((resolve) => (release = resolve));
     last = before.then(() => own);
     // Aborted work does not block the work queued after it.
-    signal.addEventListener('abort', over, { once: true });
+    signal.addEventListener('abort', release, { once: true });
     await before;
-    return over;
+    return release;
   };
 }

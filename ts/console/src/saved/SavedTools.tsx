@@ -42,7 +42,7 @@ export function SavedTools(props: { sync: NotebookSync; server: Server }): JSX.E
     });
   });
   const isReader = (): boolean => sync.savedNotebook?.access === 'read';
-  const says = (): string => {
+  const stateText = (): string => {
     const { savedNotebook } = sync;
     if (savedNotebook === undefined) {
       return texts.saving.onlyInBrowser;
@@ -55,8 +55,8 @@ export function SavedTools(props: { sync: NotebookSync; server: Server }): JSX.E
       : fill(texts.saving.changedSinceVersion, { version: savedNotebook.version });
   };
   return (
-    <Show when={props.server.keepsNotebooks && !props.server.isReadOnly}>
-      <span class="saved-state">{says()}</span>
+    <Show when={props.server.storesNotebooks && !props.server.isReadOnly}>
+      <span class="saved-state">{stateText()}</span>
       <button
         class="button small"
         title={isReader() ? texts.saving.saveCopyHint : texts.saving.saveHint}

@@ -12,7 +12,7 @@ import { signal } from '../model/signal.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-const GONE = 404;
+const NOT_FOUND = 404;
 
 export class NotebookSync {
   readonly #isSaving = signal(false);
@@ -78,7 +78,7 @@ export class NotebookSync {
       await this.poll();
       return;
     }
-    if (cause instanceof SqlError && cause.status === GONE) {
+    if (cause instanceof SqlError && cause.status === NOT_FOUND) {
       this.#workspace.setSaved(this.#tab.id, undefined);
       showFailure(texts.saving.notebookGone);
       return;

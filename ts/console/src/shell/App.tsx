@@ -27,7 +27,7 @@ import { HelpDialog } from './HelpDialog.js';
 import { Icon, Logo, type IconName } from '../ui/icons.js';
 import { MenuLayer } from '../ui/Menu.js';
 import { Page } from './Page.js';
-import { addressOf, openFirst, openPage, spot, type PageName } from '../page/pages.js';
+import { addressOf, openFirst, openPage, route, type PageName } from '../page/pages.js';
 import { takeDrops } from './drops.js';
 import { handleShortcut } from './shortcuts.js';
 import { StatusBar } from './StatusBar.js';
@@ -69,7 +69,7 @@ export function App(props: { session: Session }): JSX.Element {
 
   // Without tables and drafts the start page opens first, unless a link names a page.
   createEffect(() => {
-    if (isEmpty(session) && session.workspace.isUntouched && !spot().isNamed) {
+    if (isEmpty(session) && session.workspace.isUntouched && !route().isNamed) {
       openFirst('start');
     }
   });
@@ -81,7 +81,7 @@ export function App(props: { session: Session }): JSX.Element {
         'drawer-open': drawer(),
         dropping: dropping(),
         // On the access page, the list of users replaces the list of tables.
-        'without-side': spot().page === 'access',
+        'without-side': route().page === 'access',
       }}
     >
       <OpenServer session={session} />
@@ -89,7 +89,7 @@ export function App(props: { session: Session }): JSX.Element {
       <SchemaPanel session={session} onOpened={() => setDrawer(false)} />
       <main class="main">
         {/* Stays mounted while hidden, to keep results, scroll positions and editor history. */}
-        <div class="workspace-page" hidden={spot().page !== 'sql'}>
+        <div class="workspace-page" hidden={route().page !== 'sql'}>
           <h1 class="visually-hidden">{texts.app.sqlWorkspace}</h1>
           <WorkspaceView session={session} palette={() => setPalette(true)} />
         </div>
@@ -183,7 +183,7 @@ function Rail(props: {
                 href={addressOf(entry.page)}
                 aria-label={entryName(entry, props.session)}
                 title={entryName(entry, props.session)}
-                aria-current={spot().page === entry.page ? 'page' : undefined}
+                aria-current={route().page === entry.page ? 'page' : undefined}
                 onClick={(event) => open(event, entry.page)}
               >
                 <Icon name={entry.icon} />
@@ -250,9 +250,9 @@ function isOffered({ page }: Entry, session: Session): boolean {
     return session.server.listsUsers();
   }
   if (page === 'notebooks') {
-    return session.server.keepsNotebooks;
+    return session.server.storesNotebooks;
   }
-  return page !== 'start' || spot().page === 'start' || isEmpty(session);
+  return page !== 'start' || route().page === 'start' || isEmpty(session);
 }
 
 function entryName(entry: Entry, session: Session): string {

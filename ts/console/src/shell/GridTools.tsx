@@ -109,7 +109,7 @@ export function ExportMenu(props: ShownProps): JSX.Element {
         state: loadedText(props),
         format: FORMAT_NAMES[format],
       }),
-      apart: index === 0,
+      divider: index === 0,
       run: () => saveFile(`result.${format}`, TYPES[format], shownAs(format, props, Infinity)),
     })),
   ];

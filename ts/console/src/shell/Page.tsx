@@ -1,7 +1,7 @@
 /** The active page, if it is not the workspace. Each page is loaded on first use. */
 import { lazy, Match, Suspense, Switch, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
-import { spot } from '../page/pages.js';
+import { route } from '../page/pages.js';
 
 const StartPage = lazy(() => import('../start/StartPage.js'));
 const TablesPage = lazy(() => import('../tables/TablesPage.js'));
@@ -15,25 +15,25 @@ export function Page(props: { session: Session }): JSX.Element {
   return (
     <Suspense>
       <Switch>
-        <Match when={spot().page === 'start'}>
+        <Match when={route().page === 'start'}>
           <StartPage session={props.session} />
         </Match>
-        <Match when={spot().page === 'tables'}>
+        <Match when={route().page === 'tables'}>
           <TablesPage session={props.session} />
         </Match>
-        <Match when={spot().page === 'import'}>
+        <Match when={route().page === 'import'}>
           <ImportPage session={props.session} />
         </Match>
-        <Match when={spot().page === 'access'}>
+        <Match when={route().page === 'access'}>
           <AccessPage schema={props.session.schema} />
         </Match>
-        <Match when={spot().page === 'queries'}>
+        <Match when={route().page === 'queries'}>
           <QueriesPage activity={props.session.activity} tabs={props.session.tabs} />
         </Match>
-        <Match when={spot().page === 'notebooks'}>
+        <Match when={route().page === 'notebooks'}>
           <NotebooksPage workspace={props.session.workspace} />
         </Match>
-        <Match when={spot().page === 'jobs'}>
+        <Match when={route().page === 'jobs'}>
           <JobsPage jobs={props.session.jobs} />
         </Match>
       </Switch>

@@ -105,7 +105,7 @@ function namedCommands(session: Session, help: () => void): Command[] {
     command('import', texts.common.importFiles, '', () => openPage('import')),
     command('queries', texts.palette.openRunningQueries, '', () => openPage('queries')),
     command('clock', texts.palette.openBackgroundJobs, '', () => openPage('jobs')),
-    ...(session.server.keepsNotebooks
+    ...(session.server.storesNotebooks
       ? [command('notebook', texts.palette.openNotebooks, '', () => openPage('notebooks'))]
       : []),
     ...(session.server.listsUsers()

@@ -1,5 +1,5 @@
 /** Sends files dropped anywhere on the page to the import page. */
-import { openPage, spot } from '../page/pages.js';
+import { openPage, route } from '../page/pages.js';
 import { dropped } from '../page/imports.js';
 
 /** Listens until the returned function is called. */
@@ -20,7 +20,7 @@ export function takeDrops(setDropping: (isOver: boolean) => void): () => void {
     setDropping(false);
     if (files.length > 0) {
       event.preventDefault();
-      if (spot().page !== 'import') {
+      if (route().page !== 'import') {
         openPage('import');
       }
       dropped.set(files);

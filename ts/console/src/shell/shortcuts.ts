@@ -1,7 +1,7 @@
 /** Global shortcuts. They are matched by physical key, independently of the keyboard layout. */
 import type { Session } from '../state/session.js';
 import type { ResultView } from '../state/tab.js';
-import { spot } from '../page/pages.js';
+import { route } from '../page/pages.js';
 import { editor } from '../state/editor.js';
 import { copyLink } from './share.js';
 import { texts } from '../texts.js';
@@ -73,7 +73,7 @@ export function handleShortcut(event: KeyboardEvent, session: Session, actions: 
   }
   const isPalette = event.code === 'KeyK' && (event.ctrlKey || event.metaKey);
   const isEverywhere = event.code === 'F6' || event.key === '?' || isPalette;
-  if (spot().page !== 'sql' && !isEverywhere) {
+  if (route().page !== 'sql' && !isEverywhere) {
     return;
   }
   const command = plainKey(event, session, actions) ?? altKey(event, session);

@@ -42,7 +42,7 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
     { label: texts.common.importTabs, run: () => importTabs(session) },
     ...closed.map((tab, index) => ({
       label: fill(texts.tabs.reopen, { title: tab.title }),
-      apart: index === 0,
+      divider: index === 0,
       run: () => workspace.restore(tab),
     })),
   ];

@@ -15,13 +15,13 @@ export async function signOut(workspace: Workspace, server: Server, user: string
   left();
   await saveInTime(workspace);
   await endSession(await credentialHeaders());
-  const address = providersWay(server.settings()?.config ?? {}, forgetTokens());
+  const address = providerSignOutUrl(server.settings()?.config ?? {}, forgetTokens());
   const ending = { workspace, user, notice: whySignedOut() };
   await endPage(address ? { ...ending, address } : ending);
 }
 
 /** URL at which the provider ends its session and then redirects back. */
-function providersWay(
+function providerSignOutUrl(
   config: Readonly<Record<string, unknown>>,
   hint: string | undefined,
 ): URL | undefined {

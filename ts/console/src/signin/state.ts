@@ -1,6 +1,6 @@
 /** Whether a user is signed in, as far as this page knows. */
 import { createSignal, type Accessor } from 'solid-js';
-import { loginTaken, onLoginRefused, useTokens } from '../api/credentials.js';
+import { loginAccepted, onLoginRefused, useTokens } from '../api/credentials.js';
 import { entered, whySignedOut } from './memory.js';
 
 export type SignIn =
@@ -16,7 +16,7 @@ export const signIn: Accessor<SignIn> = current;
 
 /** With `byProvider`, the name is that of an external user, unknown to the database. */
 export function signedIn(user: string, byProvider = false): void {
-  loginTaken();
+  loginAccepted();
   entered(user);
   setCurrent({ state: 'in', user, byProvider });
 }

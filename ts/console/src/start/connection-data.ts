@@ -28,11 +28,11 @@ export async function connectionDataOf(
     port,
     isEncrypted: config['pg.tls.enabled'] === true,
   };
-  const takesTokens = config['acl.oidc.pg.token.as.password.enabled'] === true;
+  const acceptsTokens = config['acl.oidc.pg.token.as.password.enabled'] === true;
   const wire =
     token === undefined
       ? await wireLogin(httpUser)
-      : takesTokens
+      : acceptsTokens
         ? { user: TOKEN_USER, password: undefined }
         : undefined;
   return { http, httpUser, token, endpoint, wire };

@@ -40,31 +40,31 @@ interface Follower {
 
 /** Runs until the returned function is called. */
 export function followServer(follower: Follower): () => void {
-  const over = new AbortController();
-  void follow(follower, over.signal);
-  return () => over.abort();
+  const stopped = new AbortController();
+  void follow(follower, stopped.signal);
+  return () => stopped.abort();
 }
 
-async function follow(follower: Follower, over: AbortSignal): Promise<void> {
+async function follow(follower: Follower, stopped: AbortSignal): Promise<void> {
   let waitMs = FIRST_RETRY_MS;
-  const isOver = (): boolean => over.aborted;
+  const isOver = (): boolean => stopped.aborted;
   while (!isOver()) {
     if (document.hidden && !follower.isLost()) {
-      await shown(over);
+      await shown(stopped);
     }
-    const outcome = await once(follower, over);
+    const outcome = await once(follower, stopped);
     if (outcome === 'hidden') {
       continue;
     }
     waitMs = outcome === 'ended' ? FIRST_RETRY_MS : Math.min(RETRY_MS, waitMs * 2);
-    await pause(outcome === 'refused' ? POLL_MS : waitMs, over);
+    await pause(outcome === 'refused' ? POLL_MS : waitMs, stopped);
   }
 }
 
 type Outcome = 'hidden' | 'ended' | 'lost' | 'refused';
 
 /** Runs one stream from beginning to end. */
-async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
+async function once(follower: Follower, stopped: AbortSignal): Promise<Outcome> {
   const end = new AbortController();
   const stop = (): void => end.abort();
   const hide = (): void => {
@@ -72,7 +72,7 @@ async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
       stop();
     }
   };
-  over.addEventListener('abort', stop);
+  stopped.addEventListener('abort', stop);
   document.addEventListener('visibilitychange', hide);
   const login = new AbortController();
   login.signal.addEventListener('abort', stop);
@@ -86,7 +86,7 @@ async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
     });
     return 'ended';
   } catch (cause) {
-    if (aborted(cause) && (document.hidden || over.aborted)) {
+    if (aborted(cause) && (document.hidden || stopped.aborted)) {
       return 'hidden';
     }
     if (aborted(cause) && login.signal.aborted) {
@@ -96,7 +96,7 @@ async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
   } finally {
     forget();
     clearTimeout(silence);
-    over.removeEventListener('abort', stop);
+    stopped.removeEventListener('abort', stop);
     document.removeEventListener('visibilitychange', hide);
   }
 }
@@ -111,11 +111,11 @@ function ended(signal: AbortSignal): Promise<never> {
 async function readStream(
   follower: Follower,
   signal: AbortSignal,
-  heard: () => void,
+  received: () => void,
 ): Promise<void> {
   let now = new Date().toISOString();
   for await (const { name, data } of live(QUERIES, signal)) {
-    heard();
+    received();
     if (name === 'alive') {
       ({ now } = JSON.parse(data) as { now: string });
       follower.take('tables', undefined, now);
@@ -150,27 +150,27 @@ function lose(follower: Follower): Outcome {
 }
 
 /** Resolves when the page becomes visible. */
-async function shown(over: AbortSignal): Promise<void> {
+async function shown(stopped: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const check = (): void => {
-      if (!document.hidden || over.aborted) {
+      if (!document.hidden || stopped.aborted) {
         document.removeEventListener('visibilitychange', check);
-        over.removeEventListener('abort', check);
+        stopped.removeEventListener('abort', check);
         resolve();
       }
     };
     document.addEventListener('visibilitychange', check);
-    over.addEventListener('abort', check);
+    stopped.addEventListener('abort', check);
   });
 }
 
-async function pause(ms: number, over: AbortSignal): Promise<void> {
+async function pause(ms: number, stopped: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setTimeout(resolve, ms);
     const end = (): void => {
       clearTimeout(timer);
       resolve();
     };
-    over.addEventListener('abort', end, { once: true });
+    stopped.addEventListener('abort', end, { once: true });
   });
 }

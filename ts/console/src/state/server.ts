@@ -19,7 +19,7 @@ export class Server {
   }
 
   /** Whether the server stores notebooks for its users. */
-  get keepsNotebooks(): boolean {
+  get storesNotebooks(): boolean {
     return this.settings()?.config['notebooks.kept'] === true;
   }
 

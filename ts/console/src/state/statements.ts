@@ -18,7 +18,7 @@ import type { Workspace } from './workspace.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-interface Around {
+interface StatementsContext {
   readonly workspace: Workspace;
   readonly server: Server;
   readonly schema: Schema;
@@ -27,15 +27,15 @@ interface Around {
 }
 
 export class Statements {
-  readonly #around: Around;
+  readonly #context: StatementsContext;
   readonly #workspace: Workspace;
   readonly #parameters = signal<readonly string[]>([]);
   /** Parameters of the statement under the cursor. */
   readonly parameters: Accessor<readonly string[]> = this.#parameters;
 
-  constructor(around: Around) {
-    this.#around = around;
-    this.#workspace = around.workspace;
+  constructor(context: StatementsContext) {
+    this.#context = context;
+    this.#workspace = context.workspace;
   }
 
   setParameters(names: readonly string[]): void {
@@ -114,7 +114,7 @@ export class Statements {
     const statement = this.#current(texts.query.toExplain);
     if (statement) {
       this.#workspace.setView('plan');
-      void this.#around.plans.explain(this.#workspace.active(), statement.text, false);
+      void this.#context.plans.explain(this.#workspace.active(), statement.text, false);
     }
   }
 
@@ -123,7 +123,7 @@ export class Statements {
    * cursor.
    */
   showPlan(): void {
-    if (this.#around.plans.of(this.#workspace.active()) === undefined) {
+    if (this.#context.plans.of(this.#workspace.active()) === undefined) {
       this.explain();
     }
     this.#workspace.setView('plan');
@@ -157,7 +157,7 @@ export class Statements {
   }
 
   async #runOne(tab: string, written: StatementText): Promise<Run> {
-    const { results, schema, server } = this.#around;
+    const { results, schema, server } = this.#context;
     const statement = this.#bound(tab, written);
     const view = editor();
     view?.clearProblem(tab);

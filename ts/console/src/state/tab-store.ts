@@ -22,14 +22,14 @@ interface StoredTabs {
 }
 
 /** All tabs in one value: the format of earlier console versions. */
-interface Together {
+interface LegacyTabs {
   readonly tabs: readonly Tab[];
   readonly active: string;
   readonly closed?: readonly Tab[];
 }
 
 const PREFIX = 'tab/';
-const TOGETHER = 'tabs';
+const LEGACY_KEY = 'tabs';
 const ACTIVE = 'active-tab';
 const CHANNEL = 'tidemark-tabs';
 const SAVE_AFTER_MS = 300;
@@ -56,13 +56,13 @@ export class TabStore {
 
   async open(): Promise<StoredTabs> {
     const found = await loadAll<TabRecord>(PREFIX);
-    const together = workspaceId() === '' ? await load<Together>(TOGETHER) : undefined;
-    if (together) {
-      for (const record of separated(together)) {
+    const legacy = workspaceId() === '' ? await load<LegacyTabs>(LEGACY_KEY) : undefined;
+    if (legacy) {
+      for (const record of separated(legacy)) {
         found.set(PREFIX + record.tab.id, found.get(PREFIX + record.tab.id) ?? record);
       }
       if (await saveDated(found)) {
-        await remove([TOGETHER]);
+        await remove([LEGACY_KEY]);
       }
     }
     const records = [...found.values()];
@@ -78,7 +78,7 @@ export class TabStore {
     const active = sessionStorage.getItem(ACTIVE) ?? localStorage.getItem(ACTIVE);
     return {
       records: records.filter((record) => !forgotten.includes(record)),
-      active: active ?? together?.active,
+      active: active ?? legacy?.active,
     };
   }
 
@@ -158,13 +158,13 @@ export function byClosing(left: TabRecord, right: TabRecord): number {
   return (right.closedAt ?? 0) - (left.closedAt ?? 0);
 }
 
-function separated({ tabs, closed = [] }: Together): TabRecord[] {
+function separated({ tabs, closed = [] }: LegacyTabs): TabRecord[] {
   const open = tabs.map((tab, index) => ({ tab, place: index, changed: 0 }));
-  const shut = closed.map((tab, index) => ({
+  const closedRecords = closed.map((tab, index) => ({
     tab,
     place: tabs.length,
     changed: 0,
     closedAt: closed.length - index,
   }));
-  return [...open, ...shut];
+  return [...open, ...closedRecords];
 }

@@ -9,7 +9,7 @@ import type { Workspace } from './workspace.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-interface Around {
+interface TabsContext {
   readonly workspace: Workspace;
   readonly problems: Problems;
   readonly results: Results;
@@ -18,12 +18,12 @@ interface Around {
 const FOLLOWED_ROWS = 500;
 
 export class Tabs {
-  readonly #around: Around;
+  readonly #context: TabsContext;
   readonly #workspace: Workspace;
 
-  constructor(around: Around) {
-    this.#around = around;
-    this.#workspace = around.workspace;
+  constructor(context: TabsContext) {
+    this.#context = context;
+    this.#workspace = context.workspace;
   }
 
   /** Opens a text in a new tab. */
@@ -79,8 +79,8 @@ export class Tabs {
   /** Removes the state of a deleted tab from the editor, its problems and the browser. */
   forget(id: string): void {
     editor()?.forget(id);
-    void this.#around.results.forget(id);
-    this.#around.problems.clear(id);
+    void this.#context.results.forget(id);
+    this.#context.problems.clear(id);
   }
 
   /** Reopens the tab that was closed last. */

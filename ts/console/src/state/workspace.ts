@@ -43,7 +43,7 @@ export class Workspace {
     savedAt: Accessor<Date | undefined>,
   ) {
     const open = records.filter(({ closedAt }) => closedAt === undefined);
-    const shut = records.filter(({ closedAt }) => closedAt !== undefined).sort(byClosing);
+    const closedRecords = records.filter(({ closedAt }) => closedAt !== undefined).sort(byClosing);
     const tabs = open.sort((left, right) => left.place - right.place).map(({ tab }) => copyOf(tab));
     this.#store = store;
     this.#lastNumber = tabs.length;
@@ -57,7 +57,7 @@ export class Workspace {
     const [state, setState] = createStore({ tabs });
     const known = tabs.some((tab) => tab.id === activeId);
     this.#active.set((known ? activeId : tabs[0]?.id) ?? '');
-    this.#closed.set(shut.map(({ tab }) => tab));
+    this.#closed.set(closedRecords.map(({ tab }) => tab));
     this.#state = state;
     this.savedAt = savedAt;
     this.#setState = setState;
@@ -212,11 +212,11 @@ export class Workspace {
     }
     const copy = copyOf(closed);
     this.#store.put(copy, { closedAt: Date.now() });
-    this.#takeAway(copy);
+    this.#remove(copy);
     return copy;
   }
 
-  #takeAway(tab: Tab): void {
+  #remove(tab: Tab): void {
     const index = this.tabs.findIndex(({ id }) => id === tab.id);
     this.#runners.get(tab.id)?.cancel();
     this.#runners.delete(tab.id);
@@ -249,7 +249,7 @@ export class Workspace {
     const known = this.tabs.find(({ id }) => id === tab.id);
     if (closedAt !== undefined) {
       if (known) {
-        this.#takeAway(tab);
+        this.#remove(tab);
         this.onClosed?.(tab.id);
       }
       return;

@@ -5,7 +5,7 @@ import { query } from '../api/client.js';
 import { approximate, bytesText, countText, timestampText, rowsText } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
 import { LivePage } from '../ui/LivePage.js';
-import { addressOf, openPage, spot } from '../page/pages.js';
+import { addressOf, openPage, route } from '../page/pages.js';
 import { settle, type Loading } from '../state/loading.js';
 import type { Session } from '../state/session.js';
 import { TableDetails } from './TableDetails.js';
@@ -48,7 +48,7 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
     >
       {(tables) => {
         const chosen = (): TableFacts | undefined =>
-          tables.find((table) => table.name === spot().subject);
+          tables.find((table) => table.name === route().subject);
         return (
           <div class="tables-split" classList={{ detailed: chosen() !== undefined }}>
             <TableList

@@ -10,7 +10,7 @@
  * limit.
  */
 import { exportAddress, exported, type ExportFormat } from '../api/client.js';
-import { holdsTokens } from '../api/credentials.js';
+import { hasTokens } from '../api/credentials.js';
 import { bytesText } from '../model/format.js';
 import { showFailure, showToast } from '../page/notices.js';
 import { fill } from '../fill.js';
@@ -52,7 +52,7 @@ export async function download(
 ): Promise<void> {
   const file = `${name}.${format}`;
   const address = exportAddress(statement, format);
-  if (!holdsTokens() && address.length <= MAX_ADDRESS_LENGTH) {
+  if (!hasTokens() && address.length <= MAX_ADDRESS_LENGTH) {
     follow(file, address);
     return;
   }

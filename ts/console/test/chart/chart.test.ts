@@ -234,9 +234,11 @@ test('candle columns are found by functions of one column, in any order', (t) =>
   const whole = { open: 1, high: 2, low: 3, close: 4, volume: undefined };
   const suffixes = ['price', 'bid', 't.price', 'midPrice', 'cast(price as double)'];
   const forms = suffixes.flatMap((subject) => [
-    ['first', 'max', 'min', 'last'].map((part) => `${part}(${subject})`),
-    ['first', 'max', 'min', 'last'].map((part) => `${part.toUpperCase()}( ${subject} )`),
-    ['first_not_null', 'max', 'min', 'last_not_null'].map((part) => `${part}(${subject})`),
+    ['first', 'max', 'min', 'last'].map((aggregate) => `${aggregate}(${subject})`),
+    ['first', 'max', 'min', 'last'].map((aggregate) => `${aggregate.toUpperCase()}( ${subject} )`),
+    ['first_not_null', 'max', 'min', 'last_not_null'].map(
+      (aggregate) => `${aggregate}(${subject})`,
+    ),
   ]);
   for (const names of [
     ...forms,

@@ -14,10 +14,10 @@ function calendarOf(zone: string): Calendar {
     second: 'numeric',
   });
   const wallTimeOf: Calendar['wallTimeOf'] = (at) => {
-    const parts = new Map(
+    const fields = new Map(
       form.formatToParts(at).map(({ type, value }) => [type, Number(value)] as const),
     );
-    const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
+    const of = (type: Intl.DateTimeFormatPartTypes): number => fields.get(type) ?? 0;
     const seconds = (of('hour') * 60 + of('minute')) * 60 + of('second');
     return { year: of('year'), month: of('month') - 1, day: of('day'), clock: seconds * 1000 };
   };
@@ -29,8 +29,8 @@ function calendarOf(zone: string): Calendar {
       const expected = new Date(noon);
       let at = noon - 26 * HOUR;
       for (;;) {
-        const parts = wallTimeOf(at);
-        if (parts.day === expected.getUTCDate() && parts.month === expected.getUTCMonth()) {
+        const fields = wallTimeOf(at);
+        if (fields.day === expected.getUTCDate() && fields.month === expected.getUTCMonth()) {
           return at;
         }
         at += 15 * MINUTE;

@@ -120,7 +120,7 @@ test('a failed load is reported, and retrying loads the rows', async (t) => {
   await rest();
   t.is(windows.failure(), 'gone');
   isGone = false;
-  windows.again();
+  windows.retry();
   await rest();
   t.is(windows.failure(), undefined);
   t.deepEqual(windows.row(5_000_000), [5_000_000]);

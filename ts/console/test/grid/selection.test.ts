@@ -1,13 +1,13 @@
 import test from 'ava';
-import { between, cellsIn, factsOf, holds } from '../../src/grid/selection.js';
+import { between, cellsIn, factsOf, contains } from '../../src/grid/selection.js';
 
 test('a selection is the same when started from any corner', (t) => {
   const one = between({ row: 3, column: 1 }, { row: 1, column: 2 });
   t.deepEqual(one, between({ row: 1, column: 2 }, { row: 3, column: 1 }));
   t.is(cellsIn(one), 6);
-  t.true(holds(one, 2, 1));
-  t.false(holds(one, 0, 1));
-  t.false(holds(undefined, 0, 0));
+  t.true(contains(one, 2, 1));
+  t.false(contains(one, 0, 1));
+  t.false(contains(undefined, 0, 0));
 });
 
 test('integers are summed exactly, and nulls and strings are counted separately', (t) => {

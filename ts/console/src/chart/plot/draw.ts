@@ -162,7 +162,7 @@ function drawSteps(
   frame: Frame,
   times: readonly number[],
   stroke: Stroke,
-  holds: 'after' | 'before',
+  direction: 'after' | 'before',
   alpha = 0,
 ): void {
   const { pen } = frame;
@@ -170,7 +170,7 @@ function drawSteps(
     const corners = run.flatMap((position, at) => {
       const before = run[at - 1];
       const corner =
-        holds === 'after' ? { x: position.x, y: before?.y } : { x: before?.x, y: position.y };
+        direction === 'after' ? { x: position.x, y: before?.y } : { x: before?.x, y: position.y };
       return before
         ? [{ x: corner.x ?? position.x, y: corner.y ?? position.y }, position]
         : [position];

@@ -131,7 +131,7 @@ function drawNumber(paint: FigurePaint, figure: Figure, box: Box): void {
   pen.textAlign = 'center';
   pen.textBaseline = 'top';
   pen.fillText(value, middle, top);
-  const label = `${figure.label}${wayOf(paint, figure)}${levelText(paint, figure.last)}`;
+  const label = `${figure.label}${changeText(paint, figure)}${levelText(paint, figure.last)}`;
   drawLabel(paint, label, middle, top + size + 2 * scale, box.width);
   if (hasCourse) {
     const below = { ...box, top: box.top + box.height - course, height: course };
@@ -140,7 +140,7 @@ function drawNumber(paint: FigurePaint, figure: Figure, box: Box): void {
 }
 
 /** Direction and amount of the change from the previous value. */
-function wayOf({ text }: FigurePaint, { last, before }: Figure): string {
+function changeText({ text }: FigurePaint, { last, before }: Figure): string {
   if (last === undefined || before === undefined) {
     return '';
   }

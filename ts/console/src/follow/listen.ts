@@ -14,7 +14,7 @@ interface Listening {
  * Reads events until `take` returns false, then returns true. Returns false if the stream ends
  * first.
  */
-export async function listened(
+export async function listen(
   open: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
   { signal, silenceMs, take }: Listening,
 ): Promise<boolean> {
