@@ -98,11 +98,11 @@ browserTest('rows are exported with the token, and after a reload with the sessi
   await jo.logIn('jo');
   await jo.isIn('jo');
   await jo.page.evaluate('delete globalThis.showSaveFilePicker');
-  for (const way of ['token', 'session']) {
+  for (const credential of ['token', 'session']) {
     t.is(await jo.query('select x from prices'), 'done');
-    t.is((await jo.export('CSV')).toString(), '"x"\r\n7\r\n', way);
-    t.like(JSON.parse((await jo.export('JSON')).toString()), { dataset: [[7]] }, way);
-    t.is((await jo.export('Parquet')).subarray(0, 4).toString(), 'PAR1', way);
+    t.is((await jo.export('CSV')).toString(), '"x"\r\n7\r\n', credential);
+    t.like(JSON.parse((await jo.export('JSON')).toString()), { dataset: [[7]] }, credential);
+    t.is((await jo.export('Parquet')).subarray(0, 4).toString(), 'PAR1', credential);
     await jo.page.reload();
     await jo.isIn('jo');
     await jo.page.evaluate('delete globalThis.showSaveFilePicker');

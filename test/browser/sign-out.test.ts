@@ -125,7 +125,7 @@ async function remains(page: Page): Promise<string> {
   return inPage + chunks.join('');
 }
 
-async function holdsNothing(t: ExecutionContext, page: Page, when: string): Promise<void> {
+async function assertNothingStored(t: ExecutionContext, page: Page, when: string): Promise<void> {
   const text = (await remains(page)).toLowerCase();
   const found = PLANTED.filter((secret) => text.includes(secret.toLowerCase()));
   t.deepEqual(found, [], when);
@@ -144,12 +144,12 @@ browserTest('a signed-out page contains no user data; the tabs return after sign
   await page.locator('[data-action=sign-out]').click();
   await user.isOut();
   t.is(new URL(page.url()).hash, '');
-  await holdsNothing(t, page, 'signed out');
+  await assertNothingStored(t, page, 'signed out');
 
   await user.signIn('bob', 'pass');
   await page.goto(`${server.url}/#sql`);
   await page.locator('.cm-content').waitFor();
-  await holdsNothing(t, page, 'the next user');
+  await assertNothingStored(t, page, 'the next user');
   t.deepEqual(await names(page), ['Query 1']);
   t.is(await user.query('select 1 bobs'), 'done');
   await page.locator('[data-action=sign-out]').click();
@@ -176,9 +176,9 @@ browserTest('an expired session leaves no data; unsaved text returns after sign-
   await page.keyboard.insertText('plantedsql typed last');
   await page.keyboard.press('Control+Enter');
   await user.isOut();
-  await holdsNothing(t, page, 'the session has ended');
+  await assertNothingStored(t, page, 'the session has ended');
   await user.signIn('bob', 'pass');
-  await holdsNothing(t, page, 'the next user');
+  await assertNothingStored(t, page, 'the next user');
   await page.locator('[data-action=sign-out]').click();
   await user.signIn('admin', 'quest');
   await page.locator('.tab', { hasText: 'plantedtab' }).click();
@@ -195,7 +195,7 @@ browserTest('all windows of a browser sign out together and switch to the next u
   await page.locator('[data-action=sign-out]').click();
   await other.locator('.signin-card').waitFor();
   t.regex(await other.locator('.signin-problem').innerText(), /another window/);
-  await holdsNothing(t, other, 'the other window');
+  await assertNothingStored(t, other, 'the other window');
   t.deepEqual(user.complaints, []);
 });
 
@@ -221,7 +221,7 @@ browserTest('a suspended window switches to the next user', async (t) => {
   await other.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
   await other.locator('.account', { hasText: 'bob' }).waitFor();
   t.deepEqual(await names(other), ['Query 1']);
-  await holdsNothing(t, other, 'the next user');
+  await assertNothingStored(t, other, 'the next user');
   await page.reload();
   await user.isIn('bob');
   t.deepEqual(await names(page), ['Query 1']);
@@ -260,11 +260,11 @@ browserTest('signing out at the provider leaves no data', async (t) => {
   await page.locator('[data-action=sign-out]').click();
   await page.getByRole('button', { name: /sign me out/i }).click();
   await jo.isOut();
-  await holdsNothing(t, page, 'signed out');
+  await assertNothingStored(t, page, 'signed out');
   await page.goBack().catch(() => null);
-  await holdsNothing(t, page, 'one page back');
+  await assertNothingStored(t, page, 'one page back');
   await page.goto(server.url);
   await jo.signIn('bob', 'pass');
-  await holdsNothing(t, page, 'the next user');
+  await assertNothingStored(t, page, 'the next user');
   t.deepEqual(jo.complaints, []);
 });
