@@ -1,6 +1,6 @@
-// Builds the addon for this machine. It uses the same workspace build as cargo's tests, so that
+// Builds the addon for this machine. It uses the same workspace build as cargo's tests, so
 // DataFusion is compiled only once. The release workflow cross-builds binaries with napi's own
-// command. The loader and declarations are committed files (`generate-loader.mjs`).
+// command. The loader and the declarations are committed files (`generate-loader.mjs`).
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -27,7 +27,7 @@ export async function buildAddon() {
   await must('cargo', ['build', '--release', '-p', 'tidemark-native']);
   const library = LIBRARIES[process.platform] ?? LIBRARIES.linux;
   const binary = join(root, 'native', `tidemark.${platformName()}.node`);
-  // Replaces the file by renaming, so that a running server keeps the old file mapped.
+  // Replaces the file by renaming, so a running server keeps the old file mapped.
   copyFileSync(join(targetDirectory, 'release', library), `${binary}.new`);
   renameSync(`${binary}.new`, binary);
 }

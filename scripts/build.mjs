@@ -9,7 +9,7 @@ import { answers, must, root, step } from './steps.mjs';
 
 const build = join(root, 'build');
 
-/** Runs `work` unless the inputs are unchanged since its last success. */
+/** Runs `work` unless the inputs are unchanged since it last succeeded. */
 async function whenChanged(name, inputs, outputs, work) {
   const hash = createHash('sha256');
   for (const file of inputs) {
@@ -73,7 +73,7 @@ export async function buildAll({ install = true } = {}) {
   );
   await step('server', async () => {
     await must('npx', ['tsc', '-p', '.']);
-    // A separate process, because the bundler package was just installed.
+    // Runs as a separate process, because the bundler package has only just been installed.
     await must(process.execPath, [join(root, 'scripts', 'bundle.mjs')]);
   });
   await step('console', () =>

@@ -1,5 +1,5 @@
-// Bundles the compiled server: build/ts and its packages become build/server, which has only a few
-// files. Opening two hundred files used to take two thirds of the startup time.
+// Bundles the compiled server: build/ts and the packages it uses become the few files in
+// build/server. Before, opening two hundred files took two thirds of the startup time.
 //
 //     node scripts/bundle.mjs
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,8 +13,8 @@ const compiled = join(root, 'build', 'ts');
 const out = join(root, 'build', 'server');
 
 /**
- * Not bundled: the embedded library must return tables from the caller's own Arrow module, and the
- * addon is a separate file.
+ * Not bundled: Arrow, because the embedded library must return tables from the caller's own Arrow
+ * module, and the addon, because it is a separate file.
  */
 const EXTERNAL = ['apache-arrow', '#native'];
 
@@ -41,8 +41,8 @@ export async function bundleServer() {
       // Source maps make stack traces readable with `node --enable-source-maps`. A normal start
       // does not open them.
       sourcemap: true,
-      // Names and line breaks are retained. Comments are removed, because otherwise every start
-      // would have to scan them.
+      // Names and line breaks are retained. Comments are removed, because they would otherwise be
+      // scanned at every startup.
       comments: false,
       minify: false,
     });

@@ -1,7 +1,7 @@
-// Determines which lints, Rust packages and test files are affected by the files that differ from
-// the last upstream commit. A test file is affected if it imports a changed file, directly or
-// indirectly. It also counts as affected if its path shares words with a changed file's path,
-// because the server that it starts imports everything.
+// Determines which lints, Rust packages and test files are affected by changes since the last
+// upstream commit. A test file is affected if it imports a changed file, directly or indirectly. It
+// also counts as affected if its path shares words with a changed file's path, because a test that
+// starts the server depends on all of the server's files.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -9,12 +9,12 @@ import { dirname, join, relative } from 'node:path';
 import { root, script } from './steps.mjs';
 import { nameOfTests, recordedSeconds } from './test-times.mjs';
 
-/** Time budget: maximum total recorded duration of the selected test files. */
+/** Time budget for the selected test files, measured against their recorded durations. */
 const BUDGET_SECONDS = 360;
 /** Seconds assumed for a test file without a recorded time. */
 const UNKNOWN_SECONDS = 3;
 const TESTS = join(root, 'build', 'test');
-/** Path words that are too general to indicate a subject. */
+/** Path words too general to indicate a subject. */
 const PLAIN = new Set(
   'ts test tests src crates build console index main mod lib js rs tsx'.split(' '),
 );

@@ -44,7 +44,7 @@ export function deadCode(root, files) {
     }
     for (const [name, line] of module.exports) {
       const users = ['*', name].flatMap((each) => used.get(file)?.get(each) ?? []);
-      // A name that its own module also uses may be exported for a unit test.
+      // A name that is also used in its own module may be exported only for a unit test.
       const isTested = users.length > 0 && (TEST.test(file) || module.mentions.get(name) > 1);
       if (users.every((user) => TEST.test(user)) && !isTested && !isNamed(file, name)) {
         found.exports.push(`${file}:${line} ${name}`);

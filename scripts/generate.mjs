@@ -135,8 +135,8 @@ await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(),
 await settle('docs/decisions/README.md', null, decisionsDocument(), 'the decision records');
 const PARSER = 'crates/engine/tests/cases/parser.generated.js';
 await settle(PARSER, null, await renderParser(), 'ts/sql');
-// With `--check` this document is skipped, because rendering it needs the addon. A separate test
-// checks it.
+// Skipped with `--check`, because rendering this document needs the addon. A separate test checks
+// the document.
 if (!isCheck) {
   const { functionsDocument } = await built(
     'build/test/sql/functions/document.js',

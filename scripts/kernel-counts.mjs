@@ -1,7 +1,6 @@
-// npm run kernel-counts [-- --update]: counts each kernel's instructions in
-// crates/testkit/src/kernels with callgrind and compares the counts with
-// scripts/kernel-counts.json. Times are unreliable on a shared machine; instruction counts are the
-// same in every run.
+// npm run kernel-counts [-- --update]: uses callgrind to count the instructions of each kernel in
+// crates/testkit/src/kernels, and compares the counts with scripts/kernel-counts.json. Times are
+// unreliable on a shared machine, whereas instruction counts are the same in every run.
 //
 // Ends with `N passed, N failed, N skipped`.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,7 +27,7 @@ async function obstacle() {
   return (await answers('valgrind')) ? undefined : 'valgrind is not installed';
 }
 
-/** Returns the instructions per row for each entry, in the list's order. */
+/** Returns each entry's instructions per row, in list order. */
 async function measure() {
   // Builds the whole workspace, because building a single package would compile its dependencies
   // again.

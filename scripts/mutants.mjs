@@ -51,7 +51,7 @@ mod harness {
     }
 }
 `;
-/** Settings that compile faster and reuse dependencies that are already compiled. */
+/** Build settings that speed up compilation and reuse dependencies that are already compiled. */
 const QUICK_BUILD = ['storage', 'testkit'].flatMap((name) => [
   '--config',
   `profile.release.package.tidemark-${name}.opt-level=1`,
@@ -116,7 +116,7 @@ for (const name of [
 }
 oneProgram();
 
-/** Moves the storage tests into a single testkit test program, together with the harnesses. */
+/** Moves the storage tests and the harnesses into a single testkit test program. */
 function oneProgram() {
   const names = testsOf('storage');
   const [from, to] = ['storage', 'testkit'].map((name) => join(copy, 'crates', name, 'tests'));
@@ -153,8 +153,8 @@ async function build() {
 const limits = [600, 600];
 
 /**
- * Returns the first failing test, after which the program is killed, or another reason why the
- * program failed. Returns undefined on success.
+ * Returns the first failing test, after which the program is killed, or some other reason for the
+ * failure. Returns undefined on success.
  */
 function firstFailure(program, filter, seconds) {
   const cwd = join(copy, 'crates', 'testkit');

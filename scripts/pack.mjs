@@ -1,5 +1,6 @@
 // Creates the npm packages from the build: the main package, and one package for each platform
-// whose addon was built. The main package lists exactly these as optional dependencies.
+// whose addon was built. The main package lists exactly these platform packages as optional
+// dependencies.
 //
 //     node scripts/pack.mjs OUT_DIR [--addons DIR]     DIR: folder of *.node files (default native)
 import { execFileSync } from 'node:child_process';

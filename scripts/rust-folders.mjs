@@ -1,6 +1,6 @@
-// Checks the order of folders inside a crate. A file must not refer to a folder above its own. It
-// also must not call a method that a higher folder adds to the order's `type`. Methods need no
-// import, so these calls do not appear as import cycles.
+// Checks the order of folders inside a crate. A file must not refer to a folder above its own, nor
+// call a method that a higher folder adds to the order's `type`. Such a call needs no import, so it
+// would not show up as an import cycle.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

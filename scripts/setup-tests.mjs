@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { answers, root, run, toolsDirectory } from './steps.mjs';
 
-/** Packages, each with the module that is imported to check whether the package is installed. */
+/** Each package, with the module to import to check whether the package is installed. */
 const PYTHON_PACKAGES = {
   psycopg: 'psycopg[binary]',
   psycopg2: 'psycopg2-binary',
@@ -66,8 +66,8 @@ function skipped(what, why) {
 }
 
 /**
- * Installs apt packages. Each is listed with the command and arguments that check whether it is
- * installed.
+ * Installs apt packages. Each is listed with a command, and its arguments, that checks whether the
+ * package is installed.
  */
 async function aptPackages(packages) {
   const missing = [];
@@ -212,8 +212,8 @@ async function clients() {
 }
 
 /**
- * Builds a client separately from the database. It has its own lock file and shares a target folder
- * with the other clients.
+ * Builds a client separately from the database. The client has its own lock file and shares a
+ * target folder with the other clients.
  */
 async function rustClient(name, programs) {
   const cwd = join(root, 'test', 'clients', name);

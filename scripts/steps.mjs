@@ -9,7 +9,7 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'tidemark');
 
 /**
- * Folder for compiled Rust code. It is outside the clone, so that a second clone builds
+ * Folder for compiled Rust code. It is outside the clone, so a second clone also builds
  * incrementally.
  */
 export const targetDirectory =
@@ -33,8 +33,8 @@ export function childEnvironment(extra = {}) {
 }
 
 /**
- * Runs a command and passes through its output. Resolves to its exit code and, with `capture`, also
- * to its output.
+ * Runs a command and passes its output through. Resolves to the exit code and, with `capture`, also
+ * to the output.
  */
 export function run(command, args, options = {}) {
   const { capture = false, env = {}, cwd = root, quiet = false } = options;

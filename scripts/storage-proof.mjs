@@ -41,8 +41,8 @@ export function testsOf(name) {
  * Builds the tests and the harnesses. Resolves to the programs, or to `null` and the compiler
  * output.
  *
- * Builds the whole workspace, so that the usual features are selected and no dependency is
- * recompiled. tidemark-wire is excluded, because it has a test with the same name.
+ * Builds the whole workspace, which selects the usual features, so no dependency is recompiled.
+ * tidemark-wire is excluded, because it has a test with the same name.
  */
 export async function buildPrograms(env) {
   const names = PACKAGES.flatMap((name) => testsOf(name).map((test) => ['--test', test]));
@@ -67,7 +67,7 @@ export async function buildPrograms(env) {
   return { programs: built, output };
 }
 
-/** Returns the programs with their arguments, ordered so that the fastest to fail come first. */
+/** Returns the programs with their arguments, those that fail fastest first. */
 export function plan(programs, harnesses) {
   const tests = programs.filter(({ isTest, cwd }) => isTest && cwd.endsWith('storage'));
   const others = harnesses.flatMap(([name, ...args]) => {

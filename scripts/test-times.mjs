@@ -43,10 +43,7 @@ export class TestTimes {
     return (this.#suites[name] ??= { files: {} });
   }
 
-  /**
-   * Writes the measurements. For suites that did not run, the measurements from earlier runs are
-   * retained.
-   */
+  /** Writes the measurements. Suites that did not run keep their earlier measurements. */
   save() {
     const all = { ...read(LAST_RUN), ...this.#suites };
     writeFileSync(LAST_RUN, `${JSON.stringify(sorted(all), null, 2)}\n`);

@@ -105,7 +105,7 @@ const QUICK_TIERS = [
 /** Arguments of harnesses that measure times and must therefore run alone. */
 const TIMED = ['--latency', '--within', '--jumps', '--partitions'];
 
-/** Returns a program of a suite: its name, whether it runs alone, and how to run it. */
+/** Returns a suite's program: its name, whether it runs alone, and how to run it. */
 function harness([name, ...args]) {
   const isScript = name.endsWith('.js');
   const program = isScript ? process.execPath : join(targetDirectory, 'release', name);

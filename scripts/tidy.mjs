@@ -1,13 +1,13 @@
 // Style rules that no linter checks, for every file that git would commit:
 //
 //     line ≤ 100, function ≤ 70 lines, file ≤ 600 lines without tests (warns), ≤ 1000 (fails),
-//     not counting lines that consist of one text, as in a catalogue,
-//     no regular expression that recognizes kinds of statements (ts/sql parses statements),
-//     a folder of ts has at most 25 source files,
+//     not counting lines that consist of a single string, as in a message catalogue,
+//     no regular expression that recognizes statement kinds (ts/sql parses statements),
+//     at most 25 source files per folder of ts,
 //     no unused export and no unused module in TypeScript (scripts/dead-code.mjs),
 //     no file named utils, helpers, common or manager, no reminder without an issue number,
 //     no machine-specific path, no path in a document that does not exist,
-//     no field of the syntax tree that the binder does not read (scripts/unread-fields.mjs),
+//     no syntax tree field that the binder does not read (scripts/unread-fields.mjs),
 //     no unclear word (scripts/words.mjs),
 //     and no count in scripts/counts.mjs above its limit.
 import { execFileSync } from 'node:child_process';
@@ -36,7 +36,7 @@ const DATA = new RegExp(
     '\\.generated\\.',
   ].join('|'),
 );
-/** A line of a catalogue: a text, its name, or both. */
+/** A line of a catalogue: a string, its name, or both. */
 const TEXT_ENTRY = /^\s*(?:\w+:|(?:\w+: )?(?:'[^']*'|`[^`]*`),)$/;
 const BANNED_NAMES = /^(utils?|helpers?|common|managers?|misc)$/i;
 // Split, so that this file does not match itself.

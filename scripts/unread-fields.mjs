@@ -1,5 +1,5 @@
-// Finds clauses that the binder does not read. The binder names syntax tree types (crates/ast).
-// Each field of such a type must occur in a pattern of that type in crates/planner, where the field
+// Finds clauses that the binder does not read. For each syntax tree type (crates/ast) that the
+// binder names, every field must occur in a pattern of that type in crates/planner, where the field
 // is bound or refused. Types without tree nodes (names, spans, literal rows) are plain values.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

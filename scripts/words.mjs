@@ -19,7 +19,8 @@ const PATTERN = new RegExp(`\\b(?:${WORDS.map(([word]) => word).join('|')})\\b`,
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
 const DOCUMENTS = new Set(['.md']);
 /**
- * Quoted strings in code are program output, and error messages are tested where they are created.
+ * Quoted strings, which are not checked: in code they are program output, and error messages are
+ * tested where they are created.
  */
 const QUOTED = /(?<![\w\\])'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g;
 

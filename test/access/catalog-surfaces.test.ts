@@ -133,7 +133,7 @@ async function surfaces(): Promise<readonly Surface[]> {
   ];
 }
 
-/** Returns the test's names that occur in a result, or none if the query is refused. */
+/** Returns which of the test's names occur in a result; none if the query is refused. */
 async function words(who: string, query: string): Promise<ReadonlySet<string>> {
   const { dataset } = await exec(server, who, query);
   const text = JSON.stringify(dataset ?? []);

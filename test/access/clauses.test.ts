@@ -179,8 +179,8 @@ const STATEMENTS = ITEMS.filter(({ kind, hasUsers }) => kind === 'works' && hasU
   });
 
 /**
- * If a statement cannot be bound without a column, it reads that column, whichever clause names it.
- * It must be refused for a user who has every permission except the one on that column.
+ * A statement that cannot be bound without a column reads that column, whichever clause names it.
+ * The statement must be refused for a user who has every permission except the one on that column.
  */
 test.serial('every grammar statement that reads a column requires the right on it', async (t) => {
   const validate = async (who: string, text: string): Promise<string> => {

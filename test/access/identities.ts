@@ -1,7 +1,8 @@
 /**
  * Random sequences of identity changes, for gate S15. Users, service accounts, groups and external
  * users share three names. They are created, dropped and re-created, log in, assume each other and
- * own views. The server's decisions are compared with a model that identifies them by number.
+ * own views. The server's decisions are compared with those of a model that identifies each
+ * principal by number.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -358,7 +359,7 @@ class Sequence {
     const verb = isGrant ? `GRANT` : 'REVOKE';
     const to = isGrant ? 'TO' : 'FROM';
     const table = this.#choose(TABLES);
-    // Revoking a group's permission from a member is an error, which is not tested here.
+    // It is an error, not tested here, to revoke a group's permission from one of its members.
     const comesAlong = this.#inherited(found)
       .slice(1)
       .some((group) =>
@@ -467,7 +468,7 @@ class Sequence {
     if ((refusal === null) !== may) {
       return `expected ${String(may)}, was: ${refusal ?? 'it ran'}`;
     }
-    // A session that has assumed one account may use the same permission to assume the next.
+    // From one assumed account, a session may assume the next with the same permission.
     if (may && connection.account === null) {
       connection.account = { name: account, number: found.number };
     } else if (may) {

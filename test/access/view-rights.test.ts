@@ -1,7 +1,7 @@
 /**
- * A view reads with its owner's current permissions, whatever the kind of view and the source of
- * the permission. A materialized or live view keeps its rows but is not refreshed while its owner
- * lacks a permission.
+ * A view reads with its owner's current permissions, whatever its kind and wherever the permissions
+ * come from. A materialized or live view keeps its rows but is not refreshed while its owner lacks
+ * a permission.
  */
 import test from 'ava';
 

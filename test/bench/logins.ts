@@ -1,8 +1,8 @@
 /**
  * npm run login-speed -- [--rounds N]
  *
- * Cost of a login whose credentials were verified before: a provider token, a database password, or
- * a database token. Shows nanoseconds per login, the median of ten runs.
+ * Cost of a login whose credentials have been verified before: a provider token, a database
+ * password, or a database token. Shows nanoseconds per login, the median of ten runs.
  */
 import { parseArgs } from 'node:util';
 

@@ -140,7 +140,7 @@ function loop(
   });
 }
 
-/** Counter for query numbers, so that no number repeats within a run. */
+/** Counter for query numbers; no number repeats within a run. */
 let sent = 0;
 
 function requestTo(peer: Peer): (number: number) => Buffer {

@@ -1,9 +1,9 @@
 /**
  * npm run statement-speed -- [--runs N] [--rows N]
  *
- * Cost of statements apart from their data: long INSERTs of literals over HTTP and the wire
- * protocol, a pipeline of prepared INSERTs, and the compilation of a new and of a repeated SAMPLE
- * BY. Shows the median and minimum of the runs. `nosync` is set to take the disk out of the
+ * Cost of the statements themselves rather than their data: long INSERTs of literals over HTTP and
+ * the wire protocol, a pipeline of prepared INSERTs, and compiling a new and a repeated SAMPLE BY.
+ * Shows the median and minimum of the runs. `nosync` is set to keep the disk out of the
  * measurement.
  */
 import { parseArgs } from 'node:util';

@@ -2,15 +2,15 @@
  * npm run view-speed -- [--rows N] [--turns N] [--only PART,…] [--set key=value]…
  *
  * Cost and freshness of views, on separate servers:
- * - `ingestion`: rows into a table without views, with one-minute candles for each of 1,000
- *   symbols, and with a live view, in turn; as lines over HTTP, and by INSERT … SELECT, which needs
- *   no client;
+ * - `ingestion`: inserts rows into a table without views, with one-minute candles for each of 1,000
+ *   symbols, and with a live view, in turn; both as lines over HTTP and by INSERT … SELECT, which
+ *   needs no client;
  * - `freshness`: time from the response to an INSERT until a view shows the row, idle and under
  *   load;
  * - `late`: ten rows in ten buckets of a base of N rows;
  * - `full`: a full refresh compared with its query;
  * - `hundred`: one commit to a base with a hundred views, until all of them show it;
- * - `answers`: small queries over a base with 0, 1 and 20 views, each with a new SQL text.
+ * - `answers`: small queries over a base with 0, 1 and 20 views, each with new SQL text.
  */
 import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -244,9 +244,8 @@ async function freshness(): Promise<void> {
       };
       await measure(20);
       tell('alone', await measure(TURNS * 60));
-      // Sends a tenth of a second's worth of rows at 100,000 rows per second. There are two
-      // writers, so a row of one writer may arrive after later rows of the other, by up to 10 ms
-      // and 10,000 rows.
+      // Sends a tenth of a second's worth of rows at 100,000 rows per second. With two writers, a
+      // row may arrive up to 10 ms and 10,000 rows after later rows from the other writer.
       const state = { over: false, sent: 0 };
       const writer = (async () => {
         while (!state.over) {
@@ -297,8 +296,8 @@ async function late(server: TestServer): Promise<void> {
       "SELECT last_micros FROM jobs() WHERE name = 'candles'",
     )) as [[number]];
     refreshes.push(micros / 1_000);
-    // The view pauses for four times its refresh time. Rows arriving during the pause would have to
-    // wait.
+    // The view pauses for four times its refresh time, and rows that arrive during the pause would
+    // have to wait.
     await pause(Math.min(5_000, 5 * took));
   }
   say(

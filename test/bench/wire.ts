@@ -3,7 +3,7 @@
  *
  * Compares PostgreSQL drivers on Tidemark, QuestDB and PostgreSQL, in turn within one run. Measures
  * reading all rows of a five-column table with psycopg (binary) and node-postgres, and the median
- * of a prepared query that finds one row by its time. QuestDB is started by `start_questdb.sh`,
+ * of a prepared query that finds one row by its time. QuestDB is started by `start_questdb.sh`;
  * PostgreSQL comes from Debian's package. A missing database is reported and skipped.
  */
 import { execFile, spawn } from 'node:child_process';
@@ -120,7 +120,7 @@ async function connect(peer: Peer): Promise<pg.Client> {
       password: 'quest',
       database: database(peer),
     });
-    // If a database exits while a client is connected, that must not hide the original error.
+    // A database that exits while a client is connected must not hide the original error.
     client.on('error', () => undefined);
     try {
       await client.connect();

@@ -123,7 +123,7 @@ test('a query that times out or has an expensive parameter completes later', asy
     }
     t.true(isQuick, 'the query completed within its call');
     await run(database, "update one set s = repeat('x', 60000000)");
-    // On a busy machine the timeout may expire before the query starts; in which case nothing is
+    // On a busy machine the timeout may expire before the query starts, in which case nothing is
     // stopped.
     for (let tries = 0; isQuick && tries < 20; tries += 1) {
       isQuick = await isDoneAtOnce(long, [], 1);

@@ -1,6 +1,6 @@
 /**
- * Repeated small queries without parameters: their results are cached in the requested format until
- * the next commit. Results of larger queries are not.
+ * Repeated small queries without parameters. Their results are cached in the requested format until
+ * the next commit; results of larger queries are not cached.
  */
 import test from 'ava';
 

@@ -228,7 +228,7 @@ test('symbol parameters return the same rows as literals, despite concurrent wri
           );
           const expected = await literally(database, text, values);
           const answer = await outcome(cached, values);
-          // A statement that was prepared for other columns is prepared again.
+          // A statement that was prepared when the columns were different is prepared again.
           if (!answer.startsWith('REPLAN') && !answer.includes('schema changed')) {
             t.is(answer, expected, `${change}: ${text} with ${JSON.stringify(values)}`);
           }

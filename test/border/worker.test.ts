@@ -10,8 +10,8 @@ import test from 'ava';
 const LIBRARY = new URL('../../ts/index.js', import.meta.url).href;
 
 /**
- * Loads the library in `workers` workers, each of which ends before the next starts, and then uses
- * it here.
+ * Returns a program that loads the library in `workers` workers, one after another, and then uses
+ * it on the main thread.
  */
 function programOf(root: string, workers: number): string {
   return `

@@ -1,6 +1,6 @@
 /**
- * The permission editor. The permissions themselves are covered by the server tests. Here the page
- * receives prepared lists, and the statements that it sends are checked.
+ * The permission editor. The server tests cover the permissions themselves. Here the page receives
+ * prepared lists, and the tests check the statements that it sends.
  */
 import type { Page } from 'playwright-core';
 

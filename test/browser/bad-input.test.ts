@@ -1,4 +1,4 @@
-/** Adversarial names and values, servers that stop half-way, and malformed tab files. */
+/** Adversarial names and values, servers that stop midway, and malformed tab files. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';

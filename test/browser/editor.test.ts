@@ -168,7 +168,7 @@ browserTest('completion offers names as soon as they are loaded', async (t) => {
     await shown.editorReady();
     await shown.write('SELECT * FROM ');
     await type(shown, 'tra');
-    // By now completion has requested names, and the page has queried the server.
+    // By now, completion has requested names and the page has queried the server.
     await page.locator('.side[aria-busy="true"]').waitFor();
     await page.waitForTimeout(500);
     answer();

@@ -233,7 +233,7 @@ browserTest('the table is polled when the server accepts no more feeds', async (
   try {
     await execute('CREATE TABLE busy (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
     await execute("INSERT INTO busy VALUES ('2026-01-01', 200)");
-    // Keeps a reference, because a garbage-collected response would end and free its slot.
+    // Keeps a reference: if the response were garbage-collected, it would end and free its slot.
     const connection = await fetch(`${server.url}/changes?table=busy`, { signal: stop.signal });
     const shown = await ConsolePage.open(browser, server.url);
     const { page } = shown;
@@ -257,8 +257,7 @@ browserTest('the table is polled when the server accepts no more feeds', async (
       t.deepEqual(await seriousViolations(page), [], theme);
       await shown.screenshot(picture(`follow-polled-${theme}`));
     });
-    // The page's own stream is refused as well, repeatedly. The server therefore counts as
-    // reachable.
+    // The page's own stream is repeatedly refused as well, so the server still counts as reachable.
     while (notices.length < 2) {
       await page.waitForTimeout(100);
     }
@@ -367,7 +366,7 @@ browserTest('a closed follow tab can be reopened after a reload', async (t) => {
     await follow(shown, 'closed');
     await page.keyboard.press('Alt+w');
     await page.locator('.follow').waitFor({ state: 'detached' });
-    // A closed tab must not prevent text that is typed afterwards from being saved.
+    // Closing a tab must not prevent text typed afterwards from being saved.
     await shown.write('SELECT 77');
     await page.getByText(/^Draft saved/).waitFor();
     await page.waitForTimeout(500);

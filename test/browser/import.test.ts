@@ -380,7 +380,7 @@ browserTest(
       async (shown) => {
         const { page } = shown;
         const session = await page.context().newCDPSession(page);
-        // Slow enough to observe the progress, but fast enough for the whole file.
+        // Slow enough to observe progress, but fast enough to upload the whole file.
         const upload = (mib: number): Promise<unknown> =>
           session.send('Network.emulateNetworkConditions', {
             offline: false,

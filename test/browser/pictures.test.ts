@@ -48,7 +48,7 @@ browserTest('screenshot: a query with its rows and its chart', async (t) => {
   );
 });
 
-/** Charts of one symbol, written as a user would from the table tree. */
+/** Single-symbol charts, written as a user would from the table tree. */
 const CHARTS = [
   'SELECT timestamp, first(price) AS open, max(price) AS high, min(price) AS low, ' +
     'last(price) AS close FROM trades WHERE symbol = @symbol SAMPLE BY 30m',

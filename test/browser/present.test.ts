@@ -35,8 +35,8 @@ async function open({ page }: ConsolePage, name: string, text: string): Promise<
 }
 
 /**
- * Returns which elements of a presented page are wrongly visible or scrollable, and the chart
- * titles.
+ * Returns the elements of a presented page that are visible or scrollable but should not be, and
+ * the chart titles.
  */
 const INSPECT = `(() => {
   const inside = ({ left, top, right, bottom }) =>

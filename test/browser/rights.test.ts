@@ -287,7 +287,9 @@ function tokenOf(page: Page, owner: string): Locator {
   return page.getByRole('dialog', { name: `New token for ${owner}` });
 }
 
-/** An administrator who is viewing ann on a page without HTTPS, where there is no clipboard. */
+/**
+ * Shows ann's permissions to an administrator on a page without HTTPS, where there is no clipboard.
+ */
 async function atAnn(t: ExecutionContext): Promise<{ server: TestServer; admin: BrowserUser }> {
   const server = await serverFor(t, LOGINS);
   for (const statement of [

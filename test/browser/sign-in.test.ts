@@ -105,7 +105,7 @@ browserTest('an expired session asks for a login once, and the text is kept', as
   await joe.page.goto(`${server.url}/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
-  // The stream never ends. If it started later, it would be the first refused request.
+  // The stream never ends. If it were started later, it would be the first refused request.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
   await until(() => [...requested].some(isStream), 'the stream has started');
   // Delays the page's own requests, because the first refused request asks the user to sign in.

@@ -259,7 +259,7 @@ browserTest('a session ends when it has ended at the provider', async (t) => {
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
   await jo.isIn('jo');
-  // A provider's response to a refresh token that is used again.
+  // A provider's response to a reused refresh token.
   const body = '{"error":"invalid_grant"}';
   provider.faults.set('/token', { kind: 'answer', status: 400, type: 'application/json', body });
   // The page polls the server status every few seconds and renews its token to do so.

@@ -14,8 +14,8 @@ openBrowser();
 const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
 
 /**
- * Terms to search for, each planted separately. A result contains its term only once it has been
- * computed.
+ * Terms to search for, each planted separately. A result contains its term only once the result has
+ * been computed.
  */
 const PLANTED = [
   'plantedsql',
@@ -208,8 +208,8 @@ browserTest('a suspended window switches to the next user', async (t) => {
   );
   await other.goto(`${server.url}/#sql`);
   await other.locator('.tab', { hasText: 'plantedtab' }).click();
-  // Blocks requests from the suspended window, because a request without a login would end its
-  // session.
+  // Blocks requests from the suspended window, because a request without a login would end the
+  // window's session.
   await other.route('**', (route) => route.abort());
   await page.locator('[data-action=sign-out]').click();
   await user.signIn('bob', 'pass');

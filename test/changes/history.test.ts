@@ -1,6 +1,6 @@
 /**
- * Random histories: after any changes to the table, restarts and lost connections, a consumer that
- * applies all feed events has the same rows as the table.
+ * Random histories: whatever the changes to the table, restarts and lost connections, a consumer
+ * that applies all feed events has the same rows as the table.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

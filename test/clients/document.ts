@@ -1,4 +1,4 @@
-/** `docs/clients.md`: the tested clients, with how many checks pass for each. */
+/** `docs/clients.md`: the tested clients, with the number of checks that pass for each. */
 import { readFileSync } from 'node:fs';
 
 import { PSQL_COMMANDS, recordedStatements, recordedTools } from './statements.js';
@@ -109,9 +109,7 @@ function programRows(): Row[] {
   });
 }
 
-/**
- * Counts the checks of drivers that print check names, and the output lines of all other drivers.
- */
+/** Counts checks for drivers that print check names, and output lines for all other drivers. */
 function driverRows(): Row[] {
   const expected = read<object>('drivers.json');
   const differing = read<readonly string[]>('differing.json');

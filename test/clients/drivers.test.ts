@@ -1,7 +1,7 @@
 /**
  * Drivers in other languages against a real server. Each is a program that prints its results:
  * values of all types, parameters, batches, cursors, errors, savepoints, COPY, cancellation. The
- * expected results of each check are in `drivers.json`; `docs/clients.md` counts them.
+ * expected results of each check are in `drivers.json`; `docs/clients.md` counts the checks.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

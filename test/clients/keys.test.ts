@@ -299,7 +299,7 @@ test('timestamp precision and time zone are listed as declared', async (t) => {
 
 /**
  * drizzle-kit's query for table columns. Its function calls take table and column names from rows
- * instead of literals.
+ * rather than from literals.
  */
 const SERIALS = `SELECT a.attname, CASE
     WHEN a.atttypid = ANY ('{int,int8,int2}'::regtype[]) AND EXISTS (

@@ -1,7 +1,7 @@
 /**
  * Drivers for Perl, PHP and Ruby, ODBC, ibis, and Rails's object mapper, each tested by a program
  * in `programs`. The expected results of each check are in `expected.json`; `docs/clients.md`
- * counts them.
+ * counts the checks.
  */
 import { readFileSync } from 'node:fs';
 

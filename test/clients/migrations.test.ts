@@ -1,6 +1,6 @@
 /**
  * Migration tools, each run from an empty database to completion. The expected results of each
- * check are in `expected.json`; `docs/clients.md` counts them.
+ * check are in `expected.json`; `docs/clients.md` counts the checks.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';

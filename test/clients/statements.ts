@@ -17,7 +17,7 @@ interface RecordedStatement {
   readonly text: string;
 }
 
-/** A response: column names and type families, and the rows if they must match. */
+/** A response: column names and type families, and also the rows if they must match. */
 export interface Answer {
   readonly columns: readonly string[];
   readonly rows?: readonly string[];

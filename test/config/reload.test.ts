@@ -160,7 +160,7 @@ test('reload_config() and reload_tls() can be called from SQL', async (t) => {
     await client.connect();
     try {
       const rows: unknown[] = [];
-      // Prepares once and executes twice, because the setting at the time of execution applies.
+      // Prepares once and executes twice, because the setting in effect at execution time applies.
       for (let round = 0; round < 2; round += 1) {
         const { rows: answered } = await client.query<object>({ name: 'reload', text });
         rows.push(...answered);

@@ -145,7 +145,7 @@ interface Form {
 }
 
 /**
- * Returns each aggregate with the arguments after the column, taken from its signatures in the
+ * Returns each aggregate with its arguments after the column, according to its signatures in the
  * registry.
  */
 async function aggregates(): Promise<Form[]> {

@@ -19,7 +19,9 @@ export interface Row {
 
 type Model<Result> = (rows: readonly Row[], rest: readonly string[]) => Result;
 
-/** A check that every valid result passes, for results that the rows do not fully determine. */
+/**
+ * A check that every valid result passes, used where the rows do not fully determine the result.
+ */
 export interface Property {
   readonly name: string;
   readonly holds: (found: unknown) => boolean;

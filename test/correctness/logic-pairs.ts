@@ -1,8 +1,8 @@
 /**
  * A predicate splits a table into three sets of rows: where it holds, where its negation holds, and
  * where neither holds (`x < 1` and `NOT x < 1` are both false for a null `x`). Together they must
- * be the whole table (TLP). Counting the selected rows must equal summing the predicate over all
- * rows (NoREC). The two queries of each pair take different paths through the optimizer.
+ * make up the whole table (TLP). Counting the selected rows must equal summing the predicate over
+ * all rows (NoREC). The two queries of each pair take different paths through the optimizer.
  *
  *     npm run logic-pairs -- --pairs N --seed S
  */

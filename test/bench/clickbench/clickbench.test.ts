@@ -1,5 +1,6 @@
 /**
- * ClickBench's 43 queries over generated rows. The answers are compared with those of plain loops.
+ * ClickBench's 43 queries over generated rows. The answers are compared with those that plain loops
+ * compute.
  */
 import test from 'ava';
 

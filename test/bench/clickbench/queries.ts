@@ -1,9 +1,9 @@
 /**
  * ClickBench's 43 queries, in the dialect that Tidemark and QuestDB share and in DuckDB's.
  *
- * The original has 100 M rows. Constants that depend on this number (the minimum size of a group,
- * the offset of a page) are scaled to the number of generated rows, so that no answer is empty. An
- * empty string is null in all databases compared, because that is how QuestDB imports it.
+ * The original has 100 M rows. Constants that depend on this number (minimum group size, page
+ * offset) are scaled to the number of generated rows, so no answer is empty. An empty string is
+ * null in all databases compared, because that is how QuestDB imports it.
  */
 import { NAMED } from './columns.js';
 

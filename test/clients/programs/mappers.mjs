@@ -1,6 +1,6 @@
 // Object mappers for Node against a server: `mappers.mjs PORT MODULES`, where MODULES is the folder
-// in which they are installed. Each writes, reads and introspects the catalog. Prints one line of
-// JSON.
+// in which they are installed. Each mapper writes and reads rows and introspects the catalog.
+// Prints one line of JSON.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 

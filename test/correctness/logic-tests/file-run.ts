@@ -134,11 +134,12 @@ export class FileRun {
       return;
     }
     const { at, types, sort, expected: lines, label } = record;
-    // A query that has a label but no rows is compared only with other results of the same label.
+    // A query that has a label but no rows is compared only with other results that have the same
+    // label.
     const isByLabel = label !== undefined && lines.length === 0;
     const expectation = { types, sort, lines, layout: this.#dialect.layout };
-    // For a statement that changes rows, the result is the number of rows, which the protocol sends
-    // in the command tag.
+    // For a statement that changes rows, the result is the row count from the protocol's command
+    // tag.
     const isChange = outcome.width === 0 && outcome.count !== undefined;
     const rows = isChange ? [[String(outcome.count)]] : outcome.rows;
     const why =

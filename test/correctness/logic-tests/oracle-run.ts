@@ -1,7 +1,7 @@
 /**
  * Runs the scripts of PostgreSQL's regression tests on a Tidemark server and on a PostgreSQL
- * server, and compares the results. On both, each script has its own tables, created by
- * test_setup.sql.
+ * server, and compares the results. On both servers, each script gets its own tables, which
+ * test_setup.sql creates.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -27,7 +27,7 @@ const CHANGES = new RegExp(
  */
 const NOT_FOR_ORACLE = /^\s*(?:SET|RESET|CREATE\s+SUBSCRIPTION)\b/i;
 
-/** Returns the scripts in the order of the schedule, because they depend on earlier tables. */
+/** Returns the scripts in schedule order, because scripts depend on tables from earlier ones. */
 export function scheduledScripts(folder: string): readonly string[] {
   const schedule = join(folder, 'parallel_schedule');
   const lines = existsSync(schedule) ? readFileSync(schedule, 'utf8').split('\n') : [];

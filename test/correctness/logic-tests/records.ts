@@ -101,7 +101,7 @@ export class Reader {
     yield* this.#range(0, this.#lines.length);
   }
 
-  /** Returns a line with its variables replaced; loops change their values. */
+  /** Returns a line in which variables are replaced by their current values, which loops change. */
   #line(index: number): string {
     return (this.#lines[index] ?? '').replace(
       /\$?\{(\w+)\}/g,

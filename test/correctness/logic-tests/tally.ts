@@ -7,7 +7,9 @@ const VERDICTS = ['equal', 'refused', 'wrong', 'internal', 'accepted', 'skipped'
 type Verdict = (typeof VERDICTS)[number];
 
 export const DEPENDS = 'depends on a statement that was not run as expected';
-/** SQLSTATE of statements that failed because an earlier one in their block was refused. */
+/**
+ * SQLSTATE of statements that failed because an earlier statement in the same block was refused.
+ */
 export const FAILED_BLOCK = '25P02';
 
 interface Finding {
@@ -72,7 +74,7 @@ const TARGET = new RegExp(
 );
 const CREATES = /^\s*CREATE\b.*?\b(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?("[^"]+"|[\w.]+)/is;
 
-/** Tables and other objects whose state may not be as expected, because a statement did not run. */
+/** Tables and other objects whose state may be unexpected because a statement did not run. */
 export class Unsettled {
   readonly #names = new Set<string>();
 
@@ -82,7 +84,7 @@ export class Unsettled {
     }
   }
 
-  /** A re-created table has the expected state again, unless its source tables do not. */
+  /** A re-created table has the expected state again, provided that its source tables do. */
   settle(sql: string): void {
     const [, name] = CREATES.exec(sql) ?? [];
     if (name !== undefined) {

@@ -80,8 +80,8 @@ function isWhole(number: string): boolean {
 }
 
 /**
- * Formats a value as SQLite's test program prints a column of this type; result hashes depend on
- * it.
+ * Formats a value as SQLite's test program prints a column of this type. Result hashes depend on
+ * this format.
  */
 function printed(cell: WireCell, type: string): string {
   const value = text(cell);

@@ -48,7 +48,7 @@ fn late(reader: &mut Reader, sql: &str, timeout_ms: Option<u64>) -> String {
     rows.err().map_or_else(|| "ended".to_owned(), |error| format!("{:?}", error.code()))
 }
 
-/// Returns the number of batches in the next query on the connection.
+/// Runs the next query on the connection and returns the number of batches in its result.
 fn next(reader: &mut Reader) -> Result<u32, Box<dyn Error>> {
     let mut cursor = reader.prepare("SELECT 1").execute()?;
     let mut batches = 0;
