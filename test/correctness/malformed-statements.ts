@@ -14,7 +14,10 @@ import { Refusal, Tidemark } from './databases.js';
  * The tables are re-created after this many statements, because mutated statements may drop them.
  */
 const STATEMENTS_PER_TABLES = 100;
-/** Maximum time of a statement: its timeout, plus time for a busy machine to notice the timeout. */
+/**
+ * Maximum duration of a statement: its timeout, plus time for a busy machine to notice that the
+ * timeout has expired.
+ */
 const LIMIT_MS = 15_000;
 
 const harness = new Harness('spoiled-statements', ['statements']);

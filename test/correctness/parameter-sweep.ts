@@ -2,7 +2,7 @@
  * Replaces literals in recorded, documented and benchmarked statements with parameters: one at a
  * time and all together. Values are sent as text without a type, as text with the type that drivers
  * declare, and in binary; IN lists are sent as arrays. With parameters, a statement must give the
- * same answer, or change tables in the same way, as with literals, or be refused for one of the
+ * same answer or make the same changes as with literals, unless it is refused for one of the
  * reasons below. `npm run parameter-sweep [-- --only TEXT]`
  */
 import { pathToFileURL } from 'node:url';
@@ -20,8 +20,8 @@ import {
 } from './parameters/values.js';
 
 /**
- * Maximum number of literals that are tried one at a time in a statement that changes rows, because
- * each literal needs a new setup.
+ * Maximum number of literals tried one at a time in a statement that changes rows. Each trial of
+ * such a statement needs a new setup.
  */
 const ALONE = 8;
 
@@ -143,7 +143,7 @@ class Tables {
     this.client = client;
   }
 
-  /** Returns the result rows; for a change, also the rows of its table. */
+  /** Returns the result rows; for a change, also the changed table's rows. */
   async run({ setup, sql }: Swept, trial: Trial): Promise<Answer> {
     const expected = setup.join(';\n');
     if (this.#standing !== expected) {
@@ -178,7 +178,7 @@ async function sweepStatement(tables: Tables, swept: Swept, sweep: Sweep): Promi
     one: literals
       .slice(0, isQuery ? undefined : ALONE)
       .flatMap((literal) => literal.forms.map((form) => trialOf(swept.sql, [literal], [form]))),
-    // Queries run twice, because their plan is then cached for other values.
+    // Queries run twice, because the second run can use a plan that was cached for other values.
     several: isQuery ? [...all, ...all] : all,
     array: arrays(swept.sql),
   };
@@ -284,9 +284,7 @@ function cellsOf(body: Buffer): string {
   return cells.join('\t');
 }
 
-/**
- * Runs a statement over the extended protocol. A row is returned as its cells, separated by tabs.
- */
+/** Runs a statement over the extended protocol. Rows are returned as tab-separated cells. */
 async function query(client: RawClient, sql: string, bound: readonly Form[]): Promise<Answer> {
   const types = bound.some(({ type }) => type !== 0) ? bound.map(({ type }) => type) : [];
   const values = bound.flatMap(({ value }) => [value.length, value]);

@@ -36,8 +36,8 @@ interface ColumnShape {
 }
 
 /**
- * Strings with at least two characters or none, because a one-character literal is a CHAR in
- * Tidemark.
+ * Strings that are empty or have at least two characters, because a one-character literal is a CHAR
+ * in Tidemark.
  */
 export const WORDS = ['alpha', 'beta', 'Gamma', 'delta', '', "it''s", 'ab%c', 'zz_top', 'émile'];
 

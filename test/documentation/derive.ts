@@ -12,9 +12,9 @@ interface Choice {
 /** Returns a token for a terminal that the grammar describes in words. */
 export type Terminal = (random: Random, before: readonly string[]) => string;
 
-/** Beyond this many tokens, a sentence is completed in the shortest way. */
+/** Beyond this many tokens, a sentence is completed as briefly as possible. */
 const MAX_TOKENS = 80;
-/** Beyond this nesting depth of rules, a sentence is completed in the shortest way. */
+/** Beyond this nesting depth of rules, a sentence is completed as briefly as possible. */
 const MAX_DEPTH = 40;
 /** Up to this depth, options are used even in a long sentence. */
 const SHALLOW = 3;
@@ -27,7 +27,7 @@ export class Derivations {
   readonly #grammar: Grammar;
   readonly #terminals: Readonly<Record<string, Terminal>>;
   readonly #random: Random;
-  /** Minimum nesting depth of rules that completes each form. */
+  /** Minimum rule nesting depth needed to complete each form. */
   readonly #heights = new Map<Form, number>();
   /** The forms that contain a form. */
   readonly #parents = new Map<Form, readonly Form[]>();
@@ -220,7 +220,7 @@ export class Derivations {
     return distances;
   }
 
-  /** Collects the forms that contain each form, or that refer to its rule. */
+  /** For each form, collects the forms that contain it or refer to its rule. */
   #connect(form: Form): void {
     const members = form.form === 'rule' ? [this.#rule(form.name)] : membersOf(form);
     for (const member of members) {

@@ -1,4 +1,4 @@
-/** The examples on the page about errors fail with the errors that the page shows. */
+/** The examples on the errors page fail with the errors that the page shows. */
 import test from 'ava';
 
 import { execute } from '../golden/http-client.js';

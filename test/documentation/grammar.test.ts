@@ -1,8 +1,8 @@
 /**
  * The grammar blocks of the SQL reference, compared with the parser in both directions. The parser
- * accepts random sentences of every statement. The sentences contain every kind of syntax tree
- * node, every kind of session statement and every parser keyword. Prints its seed; SEED=n repeats a
- * run.
+ * must accept random sentences of every statement, and the sentences must contain every kind of
+ * syntax tree node, every kind of session statement and every parser keyword. Prints its seed;
+ * SEED=n repeats a run.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

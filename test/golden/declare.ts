@@ -1,6 +1,6 @@
 /**
  * Declares one ava test per golden case. Cases on the pending list are skipped. An extra test fails
- * if one of them passes, so that the list only gets shorter.
+ * if a pending case passes, so the list can only get shorter.
  */
 import test from 'ava';
 

@@ -161,7 +161,7 @@ function compare(expected: Expectation, reply: Reply): string[] {
   return [...problems, ...internalWords(reply), ...compareBody(expected, reply.body)];
 }
 
-/** Returns internal details of the program that an error reveals. */
+/** Returns the program internals that an error reveals. */
 function internalWords({ status, body }: Reply): string[] {
   const error = status < 400 ? null : /"error":"((?:[^"\\]|\\.)*)"/.exec(body.toString('utf8'));
   const word = internalWord(error?.[1] ?? '');

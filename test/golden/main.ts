@@ -50,7 +50,8 @@ if (internal !== undefined) {
 process.exitCode = (totals.failed === 0 || values.init) && internal === undefined ? 0 : 1;
 
 /**
- * Prints the failures. A listed case that passes counts as a failure, because the list is outdated.
+ * Prints the failures. A listed case that passes counts as a failure, because it shows that the
+ * list is outdated.
  */
 function report(suite: string, results: Results, listed: ReadonlySet<string>): string[] {
   const failing: string[] = [];

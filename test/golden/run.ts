@@ -4,7 +4,7 @@ import { type HttpCase, runHttpCase } from './http-runner.js';
 import { startTestServer } from './server.js';
 import { type SqlCase, SqlRunner } from './sql-runner.js';
 
-/** Problem of each case, in the order they were run; `null` if the case passes. */
+/** Each case's problem, in the order in which the cases ran; `null` if the case passes. */
 export type Results = ReadonlyMap<string, string | null>;
 export type Choose = (id: string) => boolean;
 

@@ -1,7 +1,7 @@
 /**
  * Clients that wait for `100 Continue` before sending a body (`Expect: 100-continue`). The server
- * sends it when it starts reading the body. If the response does not depend on the body, the server
- * sends only the response.
+ * sends `100 Continue` when it starts reading the body. If the response does not depend on the
+ * body, the server sends only the response.
  */
 import { once } from 'node:events';
 import { connect } from 'node:tls';

@@ -1,5 +1,5 @@
 /**
- * HTTP clients that occupy handed-off connections, disconnect half-way, or lose their permissions.
+ * HTTP clients that occupy handed-off connections, disconnect midway, or lose their permissions.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';

@@ -290,8 +290,8 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
   const row = /"dataset":\[\[(\d+)\]\]/;
   const rounds = 2_000;
   for (let round = 0; round < rounds; round += 1) {
-    // A handoff pays off after sixteen responses. The engine hands the dissimilar request back,
-    // along with all requests that follow it.
+    // A handoff pays off after sixteen responses. The engine returns the dissimilar request to the
+    // server, along with all requests that follow it.
     const numbers = Array.from({ length: 20 }, (_, at) => 1 + ((round + at) % 10));
     const other = get(`SELECT ${round}`, { headers: ['X-Other: 1'] });
     one.send(...numbers.map(query), other, query(7));
@@ -300,7 +300,7 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
     }
     t.is(row.exec((await one.answer()) ?? '')?.[1], String(round));
     t.is(row.exec((await one.answer()) ?? '')?.[1], '7');
-    // Repeats the usual request, so that the dissimilar one no longer counts.
+    // Repeats the usual request, so the dissimilar one no longer counts.
     await one.exchange(query(1));
     await one.exchange(query(2));
   }

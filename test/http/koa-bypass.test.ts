@@ -42,8 +42,8 @@ function settled(answer: string): string {
 }
 
 /**
- * Returns the response to a request. If the connection stays open, `/ping` is requested over it
- * next.
+ * Returns the response to a request. If the connection stays open, `/ping` is then requested over
+ * it.
  */
 async function send(port: number, line: string, lines: readonly string[], body: string) {
   const length = body === '' ? [] : [`Content-Length: ${body.length}`];

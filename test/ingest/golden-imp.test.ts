@@ -29,7 +29,7 @@ function load(name: string): unknown {
 
 /**
  * An intentional difference. QuestDB infers CHAR for these columns, because a one-letter header
- * offsets the value that does not fit. It then truncates that value.
+ * compensates for the value that does not fit. QuestDB then truncates that value.
  */
 const LOSES_DATA: ReadonlySet<string> = new Set(['imp-empty-quoted', 'imp-tabular-long-name']);
 

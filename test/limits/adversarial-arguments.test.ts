@@ -1,8 +1,8 @@
 /**
  * Calls every function with edge values of its argument types: minimum, maximum, 0, -1, non-finite,
  * null, unusual strings. Each call must return a value or a refusal that refers to the statement.
- * None may crash the server, panic, or run for long. The calls are generated from the server's list
- * of functions.
+ * No call may crash the server, panic, or run for long. The calls are generated from the server's
+ * list of functions.
  */
 import test from 'ava';
 

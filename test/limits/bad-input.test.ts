@@ -137,7 +137,8 @@ test.serial('writes to a full disk are refused, and reads continue', async (t) =
   await rowsOf(limited, TABLE);
   const filler = join(disk, 'filler');
   await inside(limited, 'sh', '-c', `dd if=/dev/zero of=${filler} bs=64k 2>/dev/null || true`);
-  // The server checks the disk every 100 ms. Until it does, a small row may still fit into the log.
+  // The server checks the disk every 100 ms. Until the next check, a small row may still fit into
+  // the log.
   await sleep(500);
   const before = await seen(limited);
   for (const query of [

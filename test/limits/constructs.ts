@@ -14,7 +14,7 @@ export interface Construct {
   readonly counts?: readonly number[];
   /** Setup statements, run once. */
   readonly before?: (count: number) => readonly string[];
-  /** Whether to try all of the construct's counts if any one is tried. */
+  /** Whether the test tries all of the construct's counts rather than only the large one. */
   readonly acceptsAnyCount?: boolean;
   /** Whether the statement must be refused. */
   readonly isRefused?: boolean;

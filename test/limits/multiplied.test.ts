@@ -1,7 +1,7 @@
 /**
  * Statements that expand small inputs: strings that grow through replacement, concatenation or
- * repetition across rows, and small files with large cells. Each is either answered in time or
- * refused with an error that names a limit. The process stays within its memory limit.
+ * repetition across rows, and small files with large cells. Each is either answered within its
+ * timeout or refused with an error that names a limit. The process stays within its memory limit.
  */
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -40,7 +40,7 @@ test('a snapshot that pins a dropped partition is listed with its age and size',
   t.true(Number(oldest?.[0]) >= 200_000, JSON.stringify(pins));
   t.is(oldest?.[1], size?.[0]);
   t.deepEqual(pins.at(-1)?.slice(0, 2), [0, 0]);
-  // The writer did not wait for the reader, and new readers do not wait for either.
+  // The writer did not wait for the reader, and new readers wait for neither of them.
   t.deepEqual(await rowsOf(server, 'select count() from t'), [[200_000 - 86_400]]);
   reader.destroy();
   const snapshots = (): ReturnType<typeof rowsOf> =>

@@ -16,7 +16,7 @@ export type Protocol = 'http' | 'pgwire';
 interface SweepOptions {
   readonly protocols: readonly Protocol[];
   readonly timeoutMs: number;
-  /** How late after the timeout a response may arrive. */
+  /** How long after the timeout a response may arrive. */
   readonly marginMs: number;
   /** Selects the statements to send. */
   readonly accepts?: (construct: Construct, count: number) => boolean;
@@ -194,7 +194,7 @@ class Pings {
     this.#maxMs = this.#run(server);
   }
 
-  /** Returns the longest CPU time that the server used while a ping was unanswered. */
+  /** Returns the most CPU time that the server used while a ping was unanswered. */
   async end(): Promise<number> {
     this.#stop.abort();
     return await this.#maxMs;

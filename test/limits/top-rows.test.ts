@@ -1,6 +1,6 @@
 /**
- * The first few of a very large number of rows can be found within the default limits, for every
- * type.
+ * For every type, the first few of a very large number of rows can be found within the default
+ * limits.
  */
 import test from 'ava';
 

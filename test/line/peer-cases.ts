@@ -40,7 +40,7 @@ const VALUES = [
   '1700000000000000001n',
 ] as const;
 
-/** Types by a name that is valid for a table. */
+/** Column types, keyed by a name that is valid for a table. */
 const TYPES = {
   boolean: 'BOOLEAN',
   byte: 'BYTE',

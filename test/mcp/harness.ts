@@ -59,7 +59,8 @@ export async function overHttp(url: string, login: Login = {}): Promise<Client> 
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
     requestInit: { headers },
   });
-  // The class declares members as optional that its interface declares without undefined.
+  // The class declares some members as optional, whereas its interface declares them without
+  // undefined.
   return await connected(transport);
 }
 

@@ -193,7 +193,7 @@ test('a thousand requests with one new token call the provider once', async (t) 
   const here = await setupFor(t);
   const { access } = await here.provider.token('jo');
   here.provider.faults.set('/me', { kind: 'delay', ms: 50 });
-  // On a busy machine a thousand connections cannot be opened in time.
+  // A busy machine cannot open a thousand connections within the time limit.
   const agent = new Agent({ keepAlive: true, maxSockets: 200 });
   t.teardown(() => {
     agent.destroy();

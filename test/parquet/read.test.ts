@@ -1,6 +1,6 @@
 /**
- * read_parquet: files from other programs in every type, several files as one table, directory
- * columns, pruning by predicates, and damaged files.
+ * read_parquet: files written by other programs with every type, several files as one table,
+ * directory columns, pruning by predicates, and damaged files.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
  * Array parameters in binary format must return the same rows as in text format, for every item
- * type and whatever the prepared statement was executed with before.
+ * type and whatever values the prepared statement was executed with before.
  */
 import test from 'ava';
 

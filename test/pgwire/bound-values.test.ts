@@ -1,7 +1,7 @@
 /**
  * Values that clients bind in text and in binary format, for every type with a binary format. Both
- * formats store the same row, whether the INSERT is sent alone or in a pipeline, and both match it
- * in a condition.
+ * formats store the same row, whether the INSERT is sent alone or in a pipeline. In a condition,
+ * both formats match that row.
  */
 import { existsSync } from 'node:fs';
 

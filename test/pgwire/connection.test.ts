@@ -170,7 +170,7 @@ test('pending inserts stay in their block, and errors arrive in order', async (t
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const insert = (value: string): Buffer => Buffer.concat([bind('', 'i', value), execute('')]);
-  // The error of a pending insert is sent before that of the message that ended the batch.
+  // A pending insert's error is sent before the error of the message that ended the batch.
   client.send(parse('i', 'insert $1'), insert('bad'), bind('', 'nope'), sync);
   t.is(await client.types(), '12EZ');
   client.send(query('begin'), insert('a'), insert('b'), sync);

@@ -53,7 +53,7 @@ test.after.always(async () => {
 /** Ensures that only one block runs at a time. */
 let round: Promise<unknown> = Promise.resolve();
 
-/** Reads rows of data that arrives in chunks, in a block that is then rolled back. */
+/** Reads rows from data that arrives in chunks, inside a block that is then rolled back. */
 function read(
   written: string,
   data: Buffer,

@@ -30,8 +30,8 @@ test("a statement's Parse, Bind and Execute share one time limit", async (t) => 
     'Execute gets the time left over by Parse',
   );
   t.is(of('execute', slow).length, 1);
-  // The statement's Parse arrived together with the first statement's and waited for it. That wait
-  // does not count.
+  // The statement's Parse arrived together with the first statement's and had to wait for that
+  // statement. This wait does not count.
   t.true(of('prepare', 'rows 2').every((ms) => ms < PREPARING_MS));
   t.true(of('execute', 'rows 2').every((ms) => ms < PREPARING_MS));
   client.close();

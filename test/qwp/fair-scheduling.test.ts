@@ -88,7 +88,7 @@ async function race(server: TestServer, tableOf: (at: number) => string): Promis
     work.push(running.busy(commit).finally(() => client.socket.destroy()));
   }
   const failed = Promise.all(work);
-  // Waits until each connection has had a slot, so that all of them are busy.
+  // Waits until each connection has had a slot, so all of them are busy.
   while (running.commits.some((count) => count === 0)) {
     await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 5))]);
   }

@@ -153,8 +153,8 @@ test('queued messages are combined into few commits, and each gets an OK', async
 
 test('a failed message does not affect other queued messages', async (t) => {
   const cases = [
-    // Messages that are invalid on their own, because other rows of the commit change their table,
-    // or only when they are written.
+    // Messages whose errors are found at different points: in the message itself, in other rows of
+    // the commit that change its table, or only when the rows are written.
     { bad: row('apart', 0).subarray(1), status: STATUS.parseError },
     {
       bad: block('apart', 1, ['x', TYPE.symbol, Buffer.from([1, 1, 0x61, 0])]),

@@ -1,6 +1,6 @@
 /**
  * kill -9 and aborted connections during ingestion. In each commit mode, every acknowledged group
- * exists and no group exists in part. `ROUNDS=N` kills more often.
+ * exists and no group exists only in part. `ROUNDS=N` kills more often.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,6 +1,7 @@
 /**
  * Messages from columnar protocol clients, and mutations of them. Rows have a LONG `m` whose upper
- * 48 bits are the number of their message, so that a table's contents reveal where they came from.
+ * 48 bits are the number of their message, so a table's contents reveal which messages the rows
+ * came from.
  */
 import { readFileSync } from 'node:fs';
 

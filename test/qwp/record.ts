@@ -1,7 +1,7 @@
 /**
- * npm run record-messages: records the messages that the official Python client sends in
- * `recorded.json`. Each row has a column `m`, whose upper half is replaced by the message number in
- * mutation runs.
+ * npm run record-messages: records in `recorded.json` the messages that the official Python client
+ * sends. Each row has a column `m`, whose upper half is replaced by the message number in mutation
+ * runs.
  */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -133,7 +133,7 @@ test('duplicates do not multiply the cost of sub-queries and set operations', as
     'SELECT count() FROM (SELECT k FROM sj EXCEPT ALL SELECT k FROM sj)': 0,
   };
   for (const [query, count] of Object.entries(counts)) {
-    // The product of rows and duplicates would be 10 billion.
+    // Multiplying the rows by the duplicates would give 10 billion rows.
     const headers = { 'Statement-Timeout': '20000' };
     const address = `${server.url}/exec?query=${encodeURIComponent(query)}`;
     const answer = (await (await fetch(address, { headers })).json()) as Answer;

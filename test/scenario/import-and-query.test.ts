@@ -33,8 +33,8 @@ async function python(script: readonly string[]): Promise<string> {
 }
 
 /**
- * Returns the kit's files, which are generated once and cached; `undefined` without the Python
- * packages it needs.
+ * Returns the kit's files, which are generated once and cached; `undefined` if the required Python
+ * packages are missing.
  */
 async function generateData(): Promise<string | undefined> {
   const folder = join(data, 'small');

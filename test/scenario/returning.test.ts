@@ -1,5 +1,6 @@
 /**
- * RETURNING returns the rows after an UPDATE and before a DELETE, over HTTP and the wire protocol.
+ * RETURNING returns rows as they are after an UPDATE and before a DELETE, over HTTP and the wire
+ * protocol.
  */
 import test from 'ava';
 

@@ -1,4 +1,4 @@
-/** SET TYPE: as in QuestDB, a table reports the new type after the next start. */
+/** SET TYPE: as in QuestDB, a table reports the new type only after a restart. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';

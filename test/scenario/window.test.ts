@@ -1,6 +1,6 @@
 /**
  * Window functions over random rows (nulls, equal times, few and many partitions), compared with
- * what they are defined to return. The seed is printed; `SEED=n` repeats a run.
+ * their definitions. The seed is printed; `SEED=n` repeats a run.
  */
 import test from 'ava';
 
@@ -181,8 +181,8 @@ const FUNCTIONS: Readonly<Record<string, (frame: readonly Cell[]) => Cell>> = {
 };
 
 /**
- * For each SQL expression, a function of the rows up to the current one, which is last, and the
- * rows after it.
+ * For each SQL expression, a function of two lists: the rows up to and including the current row,
+ * and the rows after it.
  */
 const POSITIONS: Readonly<Record<string, (before: readonly Row[], after: readonly Row[]) => Cell>> =
   {
@@ -198,7 +198,7 @@ const POSITIONS: Readonly<Record<string, (before: readonly Row[], after: readonl
   };
 
 /**
- * Returns, for a row, the rows of its partition up to and including this row, and the rows after
+ * Returns a row's partition as two lists: the rows up to and including this row, and the rows after
  * it.
  */
 function neighbours(rows: readonly Row[], at: number, keyed: boolean): readonly [Row[], Row[]] {

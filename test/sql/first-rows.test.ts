@@ -1,6 +1,6 @@
 /**
- * The first rows in the order of a number, after random filters. They are compared with the
- * complete ordered table, which the test filters itself. Covers rows in memory, segments, Parquet
+ * The first rows in the order of a number, after random filters. The results are compared with the
+ * complete ordered table, which the test itself filters. Covers rows in memory, segments, Parquet
  * and late rows, with small scan chunks.
  */
 import { mkdtemp } from 'node:fs/promises';
@@ -59,7 +59,7 @@ const FILTERS: readonly ((random: () => number) => Filter)[] = [
     return [`n % 5 != ${rest}`, (row) => number(row, N) % 5 !== rest];
   },
 ];
-/** The last key is unique, so that the ordering is total. */
+/** The last key is unique, which makes the ordering total. */
 const KEYS = ['d', 'l', 'i', 'ts'];
 const LIMITS: readonly (readonly [from: number, to: number])[] = [
   [0, 1],

@@ -1,7 +1,7 @@
 /**
  * Mutated statements from the grammar table and the golden cases. Each must promptly yield a tree
- * that can be printed back, or a syntax error with a position within the text. Prints its seed;
- * SEED=n repeats a run, MUTATIONS=n sets how many mutations are tried.
+ * that can be printed back, or a syntax error with a position within the text. Prints its seed.
+ * SEED=n repeats a run; MUTATIONS=n sets how many mutations are tried.
  */
 import test from 'ava';
 

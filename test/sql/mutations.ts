@@ -21,7 +21,7 @@ const texts = [
 
 type Below = (bound: number) => number;
 
-/** Returns the tokens of a text, each with the whitespace after it. */
+/** Splits text into its tokens, each with the whitespace after it. */
 function fragments(text: string): string[] {
   const { starts } = scan(text);
   return starts.map((start, index) => text.slice(start, starts[index + 1]));

@@ -38,7 +38,7 @@ const ONLY = '(select v from looked l where l.v = few.n)';
 /** A sub-query that joins on strings. No plan can predict that only a few rows will match. */
 const WITH_TEXT = "(select 1 from many m where m.v || 'x' = few.n || 'x')";
 
-/** Returns the numbers from 1 that satisfy a condition. */
+/** Returns the first numbers from 1 that satisfy a condition, at most `maximum` of them. */
 function numbers(isLeft: (n: number) => boolean = () => true, maximum = ROWS): number[] {
   return Array.from({ length: ROWS }, (_, index) => index + 1)
     .filter(isLeft)

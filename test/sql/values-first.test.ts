@@ -1,6 +1,6 @@
 /**
- * Uncorrelated sub-queries are evaluated first, once per statement. Covers the order of their rows,
- * their errors, and repeated and concurrent executions.
+ * Uncorrelated sub-queries are evaluated first, once per statement. Covers their row order, their
+ * errors, and repeated and concurrent executions.
  */
 import test from 'ava';
 

@@ -2,8 +2,8 @@
  * npm run cancels -- [--count N] [--rows N] [--within MS] [--seed S]
  *
  * Ends running queries at random times in every possible way: closed socket, CancelRequest, CANCEL
- * QUERY, statement timeout, and the columnar protocol's CANCEL and timeout. The query must end in
- * time, use no further CPU time, leave no temporary file, and release its memory.
+ * QUERY, statement timeout, and the columnar protocol's CANCEL and timeout. The query must end
+ * within the time limit, use no further CPU time, leave no temporary file, and release its memory.
  */
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -19,8 +19,8 @@ import { cpuTicks, residentBytes, spilledFiles } from './process.js';
 const CANCEL_CODE = 80_877_102;
 const GONE_MS = 5_000;
 /**
- * Milliseconds for which CPU time is observed, and the maximum CPU time of an idle server in ticks
- * of 10 ms.
+ * How long CPU time is observed, in milliseconds, and the maximum CPU time of an idle server, in
+ * ticks of 10 ms.
  */
 const IDLE_MS = 500;
 const MAX_IDLE_TICKS = 25;

@@ -3,10 +3,10 @@
  *
  * Sends mutated columnar protocol messages to a running server, over many concurrent connections.
  * Some connections are aborted; others send frames that violate the WebSocket protocol. Each
- * connection must be answered according to the protocol and end: ascending OKs, then at most one
- * refusal, after which it is closed with 1011. After each group of connections the tables must
- * contain exactly the committed rows: all rows of complete messages, and none of refused or later
- * messages. The server must survive, answer other clients, and use at most 64 MiB more.
+ * connection must end, and be answered according to the protocol: ascending OKs, then at most one
+ * refusal, after which the server closes it with 1011. After each group of connections the tables
+ * must contain exactly the committed rows: all rows of complete messages, and none of refused or
+ * later messages. The server must survive, answer other clients, and use at most 64 MiB more.
  */
 import { once } from 'node:events';
 
@@ -24,10 +24,13 @@ const WIDTH = 16;
 /** Number of messages after which the tables are checked and then dropped. */
 const GROUP = 4_000;
 const GROWTH_BYTES = 64 * 1024 * 1024;
-/** Number of groups before memory is measured, during which caches fill and code is compiled. */
+/**
+ * Number of warm-up groups, in which caches fill and code is compiled. Memory is measured only
+ * afterwards.
+ */
 const WARM_UP = 3;
 const MEMORY_LIMIT_MIB = 512;
-/** How far the process may exceed its memory limit, in MiB, before it is killed. */
+/** MiB by which the process may exceed its memory limit before it is killed. */
 const SLACK_MIB = 512;
 const MALFORMED_FRACTION = 0.4;
 /** Refusals that clients understand: they give up, retry, or send the dictionary. */
@@ -107,7 +110,7 @@ function report(): void {
   const kinds = [...answers].sort(([one], [other]) => one.localeCompare(other));
   harness.say(`answers: ${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
   harness.judge(grown <= GROWTH_BYTES ? undefined : `memory grew by ${grown} bytes`);
-  // If connections ended before they start, the run would prove nothing.
+  // If connections ended before they got under way, the run would prove nothing.
   const isDeep = (answers.get('ok') ?? 0) > sent / 2 && (answers.get('status 5') ?? 0) > sent / 50;
   harness.judge(isDeep ? undefined : 'few messages were answered');
 }

@@ -2,8 +2,8 @@
  * npm run connections -- [--connections N] [--heavy N] [--seconds S] [--within MS] [--seed S]
  *
  * Many kept-alive connections send `SELECT 1` while heavy queries occupy every core. All requests
- * must be answered, 99 of 100 in time. A connection over the limit is refused cleanly without
- * affecting the others. With `--within 0` times are printed but not judged.
+ * must be answered, 99 of 100 within the time limit. A connection over the limit is refused cleanly
+ * without affecting the others. With `--within 0` times are printed but not judged.
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';

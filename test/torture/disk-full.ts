@@ -71,7 +71,7 @@ async function runRound(round: number): Promise<void> {
   ];
   await sleep(random.between(300, 900));
   if (random.next() < 0.25) {
-    // Everything acknowledged is in the log; a full disk must not prevent a start.
+    // Everything acknowledged is in the log; a full disk must not prevent startup.
     server.process.kill('SIGKILL');
     state.over = true;
     await Promise.all(load);

@@ -2,11 +2,11 @@
  * npm run disk-space -- [--cycles N] [--seed S] [--mib N]
  *
  * Checks on a small, separate file system that disk space is reclaimed. In each cycle, data is
- * dropped, replaced or changed in a different way. Its space must be free within 5 s, without
- * another write or a restart. Then the disk is filled until writes are refused, often to its last
- * byte. Dropping something must succeed, and writers must be able to continue within 5 s. Starts
- * and stops, clean or not, must not use up space. Everything acknowledged must exist throughout,
- * and the check must find no problem.
+ * dropped, replaced or changed in a different way. The space that it used must become free within 5
+ * s, without another write or a restart. Then the disk is filled until writes are refused, often
+ * down to the last byte. Dropping something must succeed, and writers must be able to continue
+ * within 5 s. Starts and stops, clean or not, must not use up space. Everything acknowledged must
+ * exist throughout, and the check must find no problem.
  */
 import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -218,10 +218,7 @@ function csv(batch: number, days: readonly number[], rows: number): string {
   return `ts,batch,v,s,pad\n${lines.join('\n')}\n`;
 }
 
-/**
- * Sends one batch for one day. Unless the connection ends, it is known whether the batch was
- * accepted.
- */
+/** Sends one batch for one day. The outcome is known unless the connection ends. */
 async function send(table: string, number: number, rows: number): Promise<void> {
   const batch = nextBatch++;
   const { sure, unknown } = oracle(table);

@@ -2,7 +2,7 @@
  * npm run frames -- [--frames N] [--seed S]
  *
  * Sends mutated wire protocol messages, before and after the login, in any order. Each session must
- * be answered with well-formed messages and end, and errors must have an SQLSTATE. The server must
+ * be answered with well-formed messages and must end. Errors must have an SQLSTATE. The server must
  * survive, answer other clients, and use at most 64 MiB more.
  */
 import { connect } from 'node:net';
@@ -20,7 +20,10 @@ const QUIET_MS = 250;
 const WIDTH = 32;
 /** Maximum number of frames per session. */
 const MAX_FRAMES = 24;
-/** Number of sessions before memory is measured, during which caches fill and code is compiled. */
+/**
+ * Number of warm-up sessions, in which caches fill and code is compiled. Memory is measured only
+ * afterwards.
+ */
 const WARM_UP = 200;
 const MEASURE_EVERY = 50;
 const HUGE = 0x7fffffff;
@@ -73,7 +76,7 @@ const summary = ['E', 'C', 'Z', 'G', 'H']
   .map((type) => `${type} ${answers.get(type) ?? 0}`)
   .join(', ');
 harness.say(`answers: ${summary}`);
-// If sessions ended before they start, the run would prove nothing.
+// If sessions ended before they got under way, the run would prove nothing.
 const isDeep = (answers.get('C') ?? 0) * 40 > sent && (answers.get('E') ?? 0) * 20 > sent;
 harness.judge(isDeep ? undefined : 'few frames were answered');
 harness.judge(grown <= GROWTH_BYTES ? undefined : `memory grew by ${grown} bytes`);

@@ -106,8 +106,8 @@ export class Harness {
   }
 
   /**
-   * Prints the closing line. A run without attempts fails, and so does one in which a server had an
-   * internal error.
+   * Prints the closing line. The run fails if nothing was attempted, or if a server had an internal
+   * error.
    */
   finish(): never {
     const internal = internalErrorReport();

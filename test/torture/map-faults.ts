@@ -2,10 +2,10 @@
  * npm run map-faults -- [--rounds N] [--seed S]
  *
  * Truncates segment files under running queries, or overwrites them before they are first read. The
- * process must survive, every answer must be correct or an error, and other tables must continue.
- * An overwrite after the checksum was compared is not a disk fault and is not tested. If a file is
- * truncated within a page, a query that reads the page at that time sees zeros, which has the same
- * effect. Files are therefore truncated within a page only between queries.
+ * process must survive, every answer must be correct or an error, and other tables must continue to
+ * work. An overwrite after the checksum comparison is not a disk fault and is not tested.
+ * Truncating a file within a page has the same effect for a query that is reading the page: the
+ * query sees zeros. Files are therefore truncated within a page only between queries.
  */
 import {
   closeSync,

@@ -3,8 +3,8 @@
  *
  * Queries that need many times their memory limit. Each spills and is correct, or fails with an
  * error that names memory. The process stays within the pool plus 256 MiB, `SELECT 1` from another
- * client is answered in time, and the memory is released. Then rows are written faster than they
- * can be compacted: writes are throttled, and nothing acknowledged is missing.
+ * client is answered within the time limit, and the memory is released. Then rows are written
+ * faster than they can be compacted: writes are throttled, and nothing acknowledged is missing.
  */
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, Refused } from './client.js';

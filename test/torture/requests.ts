@@ -1,8 +1,8 @@
 /**
  * npm run requests -- [--messages N] [--seed S]
  *
- * Sends mutated messages of clients that read results over QWP. Each conversation must be answered
- * with well-formed messages and must end, but never with an internal error.
+ * Sends mutated messages from clients that read results over QWP. Each conversation must be
+ * answered with well-formed messages and must end, but never with an internal error.
  */
 import { runMalformed } from '../qwp/malformed-requests.js';
 import { Harness } from './harness.js';
@@ -17,7 +17,7 @@ const { messages, answers } = await runMalformed(
 });
 const kinds = [...answers].map(([kind, count]) => `${kind} ${count}`).join(', ');
 harness.say(`${messages} messages; answers: ${kinds}`);
-// If conversations ended before they start, the run would prove nothing.
+// If conversations ended before they got under way, the run would prove nothing.
 const isDeep = (answers.get('end') ?? 0) * 200 > messages;
 harness.judge(isDeep ? undefined : 'few messages were answered');
 harness.finish();

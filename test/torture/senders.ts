@@ -24,7 +24,7 @@ import { residentBytes } from './process.js';
 const MIB = 1024 * 1024;
 /** Maximum growth in MiB from the second to the last minute of the same process. */
 const GROWTH_MIB = 96;
-/** How far the process may exceed its memory limit, in MiB. */
+/** MiB by which the process may exceed its memory limit. */
 const SLACK_MIB = 512;
 const DISCONNECT_FRACTION = 0.1;
 const MAX_ROWS = 100;

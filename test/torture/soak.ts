@@ -21,10 +21,11 @@ import { residentBytes, spilledFiles } from './process.js';
 import { pgClient } from '../pg-client.js';
 
 const MIB = 1024 * 1024;
-/** How far the process may exceed its memory limit, in MiB. */
+/** MiB by which the process may exceed its memory limit. */
 const SLACK_MIB = 512;
 /**
- * Maximum growth in MiB from the second to the last fifth, for filling caches and allocator pages.
+ * Maximum growth in MiB from the second to the last fifth; caches and allocator pages still fill
+ * during this time.
  */
 const GROWTH_MIB = 128;
 const BIG_ROWS = 100_000;

@@ -264,7 +264,7 @@ const loginsOverWire: Client = async (server) => {
       await client.query('SELECT 1');
       await client.end();
     } catch (thrown) {
-      // An error that arrives between two messages of the client is emitted as an event.
+      // An error that arrives between two client messages is emitted as an event.
       const error = failure ?? thrown;
       const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
       require(REFUSALS.has(code) || ['57P01', '57P03'].includes(code), `login: ${code}`);

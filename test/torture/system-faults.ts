@@ -133,7 +133,7 @@ async function underFault(
   try {
     server = await startTestServer({ root, wrapper, set: [`cairo.commit.mode=${mode}`] });
   } catch (error) {
-    // A start that fails with a message is acceptable.
+    // Failing to start is acceptable if there is a message.
     return String(error).includes('tidemark: ') ? undefined : String(error);
   }
   const lost = atWork ? await work(server, random, ledger) : undefined;

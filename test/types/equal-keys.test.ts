@@ -1,5 +1,5 @@
 /**
- * Equal values form a single key wherever values are used as keys. Examples are the two zeros of
+ * Equal values form a single key wherever values are used as keys; for example, the two zeros of
  * DOUBLE, FLOAT and DOUBLE[]. Each statement gives the same answer on columns with both zeros as on
  * columns with only one of them.
  */

@@ -1,7 +1,7 @@
 /**
- * `a.x = b.y` is executed as a join on keys in WHERE as well as in ON, and between a sub-query and
- * its outer rows, for any two types. Rows are not compared pair by pair, and the answers are the
- * same as with ON.
+ * For any two types, `a.x = b.y` is executed as a join on keys in ON, in WHERE, and between a
+ * sub-query and its outer rows. Rows are not compared pair by pair, and the answers are the same as
+ * with ON.
  */
 import test from 'ava';
 

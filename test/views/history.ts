@@ -30,7 +30,7 @@ export interface Kind<H extends History> {
   step(runner: Runner, random: Random, history: H): Promise<void>;
   /** Decides whether to compare now. */
   polls(random: Random): boolean;
-  /** Waits until the views are current, and compares them with their queries. */
+  /** Waits until the views are up to date, and compares them with their queries. */
   compare(t: ExecutionContext, at: Environment, history: H): Promise<void>;
   /** Runs steps after the last comparison. */
   end?(t: ExecutionContext, at: Environment, random: Random, history: H): Promise<void>;
@@ -74,7 +74,7 @@ function environment(runner: Runner): Environment {
   return { runner, states };
 }
 
-/** Waits until a view's row, in a list of all views, reports that the view is current. */
+/** Waits until a view's row, in a list of all views, reports that the view is up to date. */
 export async function settled(
   at: Environment,
   list: string,

@@ -86,7 +86,7 @@ const endless = (from: string, mark: string): string =>
   `SELECT count() ${mark} FROM ${from} a CROSS JOIN t b CROSS JOIN t c WHERE a.v + b.v + c.v = -1`;
 
 /**
- * Ends a statement in each possible way. Each time it must end immediately and release everything.
+ * Ends a statement in every possible way. Each time it must end immediately and release everything.
  */
 async function ends(
   t: {

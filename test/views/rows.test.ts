@@ -174,7 +174,7 @@ test('rows that are hidden permanently are removed; others are kept', async (t) 
       await until(async () => (await runs('w')) > before + 1, `${policy}: the job ran`);
       t.is(await stored('w'), 12, policy);
     }
-    // A new policy has its own schedule, even while the job waits for its next run.
+    // A new policy has its own schedule, which applies even while the job waits for its next run.
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS KEEP LATEST PARTITION BY tank`);
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS ${hidden[1]} CLEANUP EVERY 1s`);
     await until(async () => (await stored('w')) === 5, 'the rows are removed');

@@ -237,7 +237,7 @@ export class FreshServer {
     await ended;
   }
 
-  /** Restarts the server if it crashed within a file. */
+  /** Restarts the server if it crashed while running a file. */
   async revive(): Promise<void> {
     if (hasEnded(this.#server)) {
       await this.empty();

@@ -23,7 +23,7 @@ const SETUP: readonly string[] = [
 ];
 
 /**
- * Interval strings, each with the start of its error message or the number of rows, out of two,
+ * Interval strings, each with the start of its error message or the number of rows (out of two)
  * that it selects.
  */
 const CASES: readonly (readonly [text: string, answer: string | number])[] = [

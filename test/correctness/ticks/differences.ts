@@ -1,4 +1,4 @@
-/** Intentional differences from QuestDB in what interval expressions mean. */
+/** Intentional differences from QuestDB in the meaning of interval expressions. */
 import type { TickAnswer } from './answers.js';
 
 interface Compared {

@@ -41,7 +41,7 @@ const two = (number: number): string => String(number).padStart(2, '0');
 interface Expression {
   readonly text: string;
   /**
-   * Whether a character was added, removed or changed, so that the expression may not follow the
+   * Whether a character was added, removed or changed. If so, the expression may not follow the
    * grammar.
    */
   readonly isMalformed: boolean;

@@ -13,8 +13,8 @@ export const RECORDED = join(
 );
 
 /**
- * `null` for a refusal; otherwise the first start, then lengths and gaps in alternation, in
- * microseconds.
+ * `null` for a refusal; otherwise, in microseconds, the first start followed by alternating lengths
+ * and gaps.
  */
 export type Flat = readonly number[] | null;
 

@@ -35,7 +35,7 @@ const DECIDED: Readonly<Record<string, Offsets>> = {
   ),
   'GMT+1': [60, 60],
   'UTC-5': [-300, -300],
-  // Names with surrounding spaces, as parameters may have them.
+  // Names with surrounding spaces, as they may occur in parameters.
   ' Europe/Berlin': [60, 120],
   '+01:00:30': null,
   'GMT+': null,

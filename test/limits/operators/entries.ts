@@ -1,7 +1,7 @@
 /**
- * Statements for every operator that a plan may contain, by its name in EXPLAIN: over a table of
- * any shape with the expected totals, and with a list of any length. `operators.test.ts` fails if a
- * plan contains a name that is not listed here.
+ * Statements for every operator that a plan may contain, keyed by the operator's name in EXPLAIN.
+ * Some run over a table of any shape and have expected totals; others contain a list of any length.
+ * `operators.test.ts` fails if a plan contains a name that is not listed here.
  */
 import { type Row, type Shape } from './shapes.js';
 
@@ -31,7 +31,7 @@ export interface Entry {
   readonly terms?: (count: number) => string;
 }
 
-/** A relation with one row, whose row count is unknown to the planner. */
+/** A one-row relation whose row count the planner does not know. */
 const ONE_ROW = 'with recursive one (z) as (select 1 union select z + 1 from one where z < 1)';
 
 const total = (rows: readonly Row[], v: (row: Row) => number, times = 1): Totals => ({

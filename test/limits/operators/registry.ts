@@ -25,8 +25,8 @@ function sources(): readonly Source[] {
 }
 
 /**
- * Returns the EXPLAIN names declared in the source code, and the files whose operator declares no
- * name.
+ * Returns the EXPLAIN names declared in the source code, and the files whose operator does not
+ * declare one.
  */
 export function namesInSources(): {
   readonly names: readonly string[];
@@ -45,8 +45,8 @@ export function namesInSources(): {
 }
 
 /**
- * Returns the direct implementations of DataFusion's trait. A new implementation is an operator
- * that no list contains yet.
+ * Returns the types that implement DataFusion's trait directly. Any type that is not in a list is a
+ * newly added operator.
  */
 export function planNodes(): readonly string[] {
   return sources()

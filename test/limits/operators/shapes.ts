@@ -1,6 +1,6 @@
 /**
- * Tables of adversarial shapes with identical columns, and their known rows: `ts`, a symbol `k`, a
- * number `n`, a string `t`, an array `a`.
+ * Tables of adversarial shapes, with their known rows. All have the same columns: `ts`, a symbol
+ * `k`, a number `n`, a string `t`, an array `a`.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -7,8 +7,8 @@ type Pair = readonly [left: Row | null, right: Row | null];
 const lastOf = (rows: readonly Row[]): Row | null => rows[rows.length - 1] ?? null;
 
 /**
- * Returns each left row with the last right row of its key that is not later (`strict`: that is
- * earlier).
+ * Returns each left row with the last right row that has the same key and is not later (with
+ * `strict`: that is earlier).
  */
 export function asof(
   left: readonly Row[],

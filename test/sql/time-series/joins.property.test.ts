@@ -1,6 +1,6 @@
 /**
- * Time joins on random tables, compared with the naive reference implementation. Prints its seed;
- * SEED=n repeats a run, RUNS=n makes it longer.
+ * Time joins on random tables, compared with the naive reference implementation. Prints its seed.
+ * SEED=n repeats a run; RUNS=n makes it longer.
  */
 import test, { type ExecutionContext } from 'ava';
 

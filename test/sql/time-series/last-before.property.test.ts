@@ -1,7 +1,7 @@
 /**
- * LATERAL with the last row before each row's time, which is an ASOF JOIN, and similar queries that
- * are not. Runs on random tables and compares with a simple evaluation. Prints its seed; SEED=n
- * repeats a run.
+ * LATERAL sub-queries for the last row before each row's time, which are ASOF JOINs, and similar
+ * queries that are not. Runs on random tables and compares with a simple evaluation. Prints its
+ * seed; SEED=n repeats a run.
  */
 import test from 'ava';
 

@@ -1,5 +1,5 @@
 /**
- * PIVOT and UNNEST on random tables, compared with loops. Prints its seed; SEED=n repeats a run,
+ * PIVOT and UNNEST on random tables, compared with loops. Prints its seed. SEED=n repeats a run;
  * RUNS=n makes it longer.
  */
 import test, { type ExecutionContext } from 'ava';

@@ -59,8 +59,8 @@ export function zoneOffset(zone: string, ts: number): number {
 }
 
 /**
- * Converts a local time to UTC. For an ambiguous time this is the earlier one, for a skipped time
- * the end of the gap.
+ * Converts a local time to UTC. An ambiguous time becomes the earlier of its two UTC times; a
+ * skipped time becomes the end of the gap.
  */
 export function toUniversal(zone: string | null, local: number): number {
   if (zone === null) {

@@ -1,6 +1,6 @@
 /**
  * SAMPLE BY and LATEST ON on random tables, compared with the naive reference implementation.
- * Prints its seed; SEED=n repeats a run, RUNS=n makes it longer.
+ * Prints its seed. SEED=n repeats a run; RUNS=n makes it longer.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -45,8 +45,8 @@ test.after.always(async () => {
 });
 
 /**
- * Weeks around a clock change in spring or autumn, in either hemisphere, or by half an hour, and a
- * week without one.
+ * Weeks around a clock change (in spring or autumn, in either hemisphere, or by half an hour), and
+ * a week without a clock change.
  */
 const WEEKS: readonly (readonly [zone: string | null, start: string])[] = [
   ['Europe/Berlin', '2024-03-27'],
