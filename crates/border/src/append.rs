@@ -13,8 +13,7 @@ pub struct AppenderSpec {
     pub kind: AppenderKind,
     /// The table's name.
     pub table: String,
-    /// Whether to create the table with the columns of `csv` when it is missing, in the same commit
-    /// as the rows.
+    /// Whether to create a missing table from the columns in `csv`, in the same commit as the rows.
     pub create: bool,
     /// Whether to replace the table's structure and rows in the same commit that adds the new rows.
     pub overwrite: bool,
@@ -234,9 +233,9 @@ pub enum RowsReply {
         at: u64,
         /// The reason.
         reason: String,
-        /// Whether the total size of the rows exceeds a limit, even though each row is valid.
+        /// Whether the rows, although individually valid, together exceed a size limit.
         is_too_large: bool,
-        /// Table that the line names, if known. The reason may reveal facts about this table.
+        /// Table named on the line, if known. The reason may reveal facts about this table.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         table: Option<String>,
@@ -300,13 +299,12 @@ pub struct RequestedCommit {
     pub rows: u64,
     /// Indexes of its tables within the plan.
     pub tables: Vec<usize>,
-    /// Whether the commit was forced, although the client had deferred it, because too much data
-    /// was pending.
+    /// Whether a commit that the client had deferred was forced because too much data was pending.
     pub forced: bool,
 }
 
-/// The lines that were read from a message. An incomplete last line is not included, because the
-/// next message completes it.
+/// The lines read from a message. Excludes an incomplete last line, which the next message
+/// completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LinesRead {
@@ -325,7 +323,7 @@ pub struct PlannedTable {
     pub table: String,
     /// Whether the message creates the table.
     pub creates: bool,
-    /// Columns that the message adds to the table; empty if it creates the table.
+    /// Columns that the message adds to an existing table; empty for a new table.
     pub adds: Vec<String>,
     /// Number of rows for the table.
     pub rows: u64,
@@ -353,7 +351,7 @@ pub struct CsvTextSpec {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum CsvAtomicity {
-    /// The import is aborted. Lines that are too long or lack a timestamp are skipped.
+    /// The import is aborted, but lines that are too long or lack a timestamp are only skipped.
     Abort,
     /// The import is aborted, even for lines that are too long or lack a timestamp.
     AbortLine,
@@ -379,7 +377,7 @@ pub struct CsvColumnSpec {
     /// the decimal mark.
     #[serde(default)]
     pub pattern: Option<String>,
-    /// Whether the type was guessed. If so, the report names a wider type for a value that does not
+    /// Whether the type was guessed. If so, the report names a wider type when a value does not
     /// fit.
     #[serde(default)]
     pub guessed: Option<bool>,
@@ -406,7 +404,7 @@ pub struct AppendProgress {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MessagesProgress {
-    /// Number of messages read since the connection began, including a rejected one.
+    /// Number of messages read on the connection, including a rejected message.
     pub messages: u64,
     /// Total size of these messages in bytes.
     pub bytes: u64,
@@ -416,7 +414,7 @@ pub struct MessagesProgress {
     pub left_bytes: u64,
     /// Whether a commit has been requested and is waiting to run.
     pub commit_pending: bool,
-    /// Whether the pending rows must be committed before more is read.
+    /// Whether the pending rows must be committed before more input is read.
     pub full: bool,
     /// Whether reading has ended; the last `finish` reports why.
     pub ended: bool,
@@ -435,8 +433,8 @@ pub struct TextReport {
     pub column_errors: Vec<u64>,
     /// The first bad lines: `line 4, field 3: bad syntax`.
     pub bad_lines: Vec<String>,
-    /// The wider type of each input column whose guessed type was too narrow. In that case, the
-    /// appender commits nothing, and the input must be read again.
+    /// For each input column, the wider type if the guessed type was too narrow. If any type was
+    /// too narrow, the appender commits nothing, and the input must be read again.
     pub widened: Vec<Option<WidenedColumn>>,
 }
 
@@ -447,7 +445,7 @@ pub struct WidenedColumn {
     /// The SQL type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Line number, from 1, of the first value that needs the type.
+    /// Line number, from 1, of the first value that needs the wider type.
     pub line: u64,
     /// That value, possibly truncated.
     pub text: String,

@@ -39,7 +39,7 @@ pub struct ActiveQuery {
     pub query_id: u64,
     /// Name of the user who runs the query.
     pub user: String,
-    /// Distinguishes users of the same name.
+    /// Distinguishes users with the same name.
     #[serde(skip)]
     pub identity: String,
     /// The SQL text.

@@ -32,8 +32,8 @@ pub struct OpenOptions {
     pub unwritten_limit_bytes: Option<u64>,
     /// Number of threads that run plans; default: the number of cores.
     pub workers: Option<usize>,
-    /// Minimum number of rows in a scan partition and maximum number of rows in its batches; by
-    /// default, the fastest values are chosen.
+    /// Minimum number of rows per scan partition and maximum number of rows per batch. If absent,
+    /// the fastest values are chosen.
     pub scan_partition_rows: Option<NonZeroUsize>,
     /// Maximum number of concurrent queries, except cheap ones; default: twice the number of cores,
     /// at least 4.

@@ -13,9 +13,9 @@ use crate::{Permission, Shared, TextFormatRequest, TextShape};
 pub struct StatementContext {
     /// The session's user, for `current_user()` and the list of active queries.
     pub user: String,
-    /// Distinguishes users of the same name. If absent, the name alone identifies the user.
+    /// Distinguishes users with the same name. If absent, the name alone identifies the user.
     pub identity: Option<String>,
-    /// Owner of a view that the statement creates. If absent, the user owns it.
+    /// Owner of any view that the statement creates; if absent, the user.
     pub owner: Option<Owner>,
     /// The SQL text, for the list of active queries.
     #[cfg_attr(test, ts(as = "Option<String>", optional))]
@@ -27,7 +27,7 @@ pub struct StatementContext {
     /// Milliseconds of `timeoutMs` that have already elapsed since the statement arrived.
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,
-    /// Id for cancelling its binding, distinct from all execution ids.
+    /// Id for cancelling the binding of this statement, distinct from all execution ids.
     pub query_id: Option<String>,
     /// Whether to reject all writes.
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
@@ -62,7 +62,7 @@ pub struct SequenceValue {
 }
 
 impl StatementContext {
-    /// Distinguishes the user from others of the same name.
+    /// Distinguishes the user from others with the same name.
     #[must_use]
     pub fn identity(&self) -> &str {
         self.identity.as_deref().unwrap_or(&self.user)
@@ -75,7 +75,7 @@ impl StatementContext {
 pub struct Owner {
     /// The name, for display.
     pub name: String,
-    /// Distinguishes owners of the same name; null if an older version created the view.
+    /// Distinguishes owners with the same name; null if an older version created the view.
     #[serde(default)]
     pub id: Option<String>,
 }
@@ -106,7 +106,7 @@ pub struct ListedRows {
     pub rows: Vec<Vec<Option<ListedCell>>>,
 }
 
-/// Column type of rows that the server supplies.
+/// Type of a column in server-supplied rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -117,7 +117,7 @@ pub enum ListedType {
     Boolean,
 }
 
-/// A value in rows that the server supplies.
+/// A value in a server-supplied row.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 #[cfg_attr(test, derive(ts_rs::TS))]

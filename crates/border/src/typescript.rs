@@ -1,6 +1,6 @@
-//! Writes the TypeScript types of the border crate into one file. `npm run generate` names a folder
-//! in `TIDEMARK_TYPESCRIPT`. Without this variable, the test writes no file and only checks that
-//! every type can be rendered.
+//! Writes the TypeScript types of the border crate into one file. `npm run generate` passes the
+//! target folder in `TIDEMARK_TYPESCRIPT`. Without this variable, the test writes no file and only
+//! checks that every type can be rendered.
 
 use std::fmt::Write as _;
 

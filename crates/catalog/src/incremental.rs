@@ -145,14 +145,14 @@ pub struct IncrementalState {
     /// Number of refresh requests so far.
     #[serde(default)]
     pub requests: u64,
-    /// For a live view that is resuming: the transaction that it must reach.
+    /// For a live view that is resuming: the transaction that it must catch up to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_target: Option<u64>,
-    /// Whether ALTER LIVE VIEW … SUSPEND WAL suspended it.
+    /// Whether ALTER LIVE VIEW … SUSPEND WAL suspended the view.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
     /// For a live view: time ranges (first and last timestamp) that the base table retired but in
-    /// which rows were later shown again.
+    /// which rows later became visible again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revived: Vec<(i64, i64)>,
     /// Start of the last refresh, in microseconds since 1970.
@@ -245,7 +245,7 @@ impl IncrementalState {
         put(RecordKind::MaterializedState, table, self)
     }
 
-    /// Returns a change that makes the commit fail if the state differs from the one in this
+    /// Returns a change that makes the commit fail if the state differs from the state in this
     /// snapshot.
     #[must_use]
     pub fn expect(snapshot: &Snapshot, table: TableId) -> Change {

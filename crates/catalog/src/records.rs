@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId, TableSchema};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
-/// Record kinds that the catalog defines; other kinds belong to their writers.
+/// Record kinds that the catalog defines; other kinds are defined by the modules that write them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordKind {
     /// A view definition, by folded name.
@@ -47,7 +47,7 @@ impl RecordKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ViewSource {
-    /// A table and the columns it had.
+    /// A table, with the columns it had when the view was created.
     Table {
         /// The table's id. Column identities are valid only while this id is unchanged.
         id: TableId,
@@ -62,7 +62,7 @@ pub enum ViewSource {
         name: String,
         /// The view's id.
         id: String,
-        /// The columns it had; `None` if unknown.
+        /// The columns that the view had at that time; `None` if unknown.
         columns: Option<Vec<String>>,
     },
 }
@@ -72,7 +72,7 @@ pub enum ViewSource {
 pub struct ViewColumn {
     /// The column's [`ColumnSchema::identity`](tidemark_storage::ColumnSchema::identity).
     pub identity: u32,
-    /// The name at that time, which the view's query continues to use.
+    /// The object's name when the view was created, which the view's query continues to use.
     pub name: String,
 }
 
@@ -81,8 +81,8 @@ pub struct ViewColumn {
 pub struct Owner {
     /// The name, for display.
     pub name: String,
-    /// Distinguishes owners of the same name, including deleted owners. Absent from records written
-    /// by older versions and on servers without users.
+    /// Distinguishes owners with the same name, including deleted owners. Absent from records
+    /// written by older versions and on servers without users.
     #[serde(default)]
     pub id: Option<String>,
 }

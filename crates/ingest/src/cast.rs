@@ -1,6 +1,6 @@
-//! Values of protocols that send a type with each value: which column type a value creates, and how
-//! it is assigned to an existing column. Assignment is lossless except for floating-point digits
-//! and timestamp precision finer than the column's unit.
+//! Values from protocols that send a type with each value: which column type a value creates, and
+//! how it is assigned to an existing column. Assignment is lossless except for floating-point
+//! digits and timestamp precision finer than the column's unit.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -40,7 +40,7 @@ impl Timestamp {
     }
 }
 
-/// A value of a protocol that sends a type with each value.
+/// A value from a protocol that sends a type with each value.
 #[derive(Debug)]
 pub(crate) enum Value<'b> {
     Symbol(Cow<'b, [u8]>),

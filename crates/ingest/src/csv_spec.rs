@@ -13,8 +13,8 @@ pub struct CsvColumn {
     /// Index of the column in [`CsvSpec::target`].
     pub target: usize,
     /// The format of dates, timestamps or numbers. For DATE, TIMESTAMP and `TIMESTAMP_NS`, `None`
-    /// stands for ISO formats, and `epoch_s`, `epoch_ms`, `epoch_us` and `epoch_ns` for a number
-    /// since 1970. For numbers, the pattern is the decimal mark.
+    /// means ISO formats; `epoch_s`, `epoch_ms`, `epoch_us` and `epoch_ns` mean a count of the
+    /// named unit since 1970. For numbers, the pattern is the decimal mark.
     pub pattern: Option<String>,
     /// Whether the column is NOT NULL. A row without a value is dropped, or ends the import if bad
     /// values do so.

@@ -7,7 +7,7 @@ use crate::column::ColumnBuilder;
 use crate::csv_spec::{CsvColumn, Widened};
 use crate::number_text::plain_number;
 
-/// Maximum number of characters of a value that a message shows.
+/// Maximum number of a value's characters shown in a message.
 const SHOWN_CHARACTERS: usize = 40;
 /// Minimum number of digits after a plus sign that count as a telephone number.
 const PHONE_DIGITS: usize = 7;

@@ -17,7 +17,7 @@ pub(crate) struct FieldRange {
 }
 
 impl FieldRange {
-    /// Returns the field's content. Doubled quotes are replaced with single quotes in `scratch`.
+    /// Returns the field's content. Each doubled quote becomes one quote in `scratch`.
     #[inline]
     pub(crate) fn text<'a>(&self, record: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
         let text = &record[self.start..self.end];

@@ -82,8 +82,8 @@ pub(crate) enum NotAdded {
 }
 
 impl TableRows {
-    /// Creates an empty collection for rows of an existing table, or of a new table that is created
-    /// with them.
+    /// Creates an empty collection for rows of an existing table, or of a new table to be created
+    /// together with them.
     pub(crate) fn new(name: &str, found: Option<TargetTable>) -> Self {
         let exists = found.is_some();
         let table = found.unwrap_or_else(|| TargetTable {

@@ -1,5 +1,5 @@
-//! Parses the timestamps of one column: with a pattern, as a number since 1970, or in ISO format. A
-//! fast path for ISO format caches the date.
+//! Parses the timestamps of one column: with a pattern, as a count of time units since 1970, or in
+//! ISO format. A fast path for ISO format caches the date.
 
 use tidemark_types::EngineResult;
 use tidemark_types::calendar::CivilDate;
@@ -16,11 +16,11 @@ const DATE_TIME_BYTES: usize = 19;
 enum Form {
     Iso,
     Pattern(TimestampPattern),
-    /// A number since 1970 in units of this many nanoseconds.
+    /// A count of time units since 1970; each unit is this many nanoseconds.
     Epoch(i128),
 }
 
-/// Keywords accepted as patterns for numbers since 1970, and the length of their unit in
+/// Keywords accepted as patterns for counts since 1970, with the length of the counted unit in
 /// nanoseconds.
 const EPOCHS: [(&str, i128); 4] =
     [("epoch_s", 1_000_000_000), ("epoch_ms", 1_000_000), ("epoch_us", 1_000), ("epoch_ns", 1)];
@@ -107,7 +107,8 @@ impl TimestampReader {
     }
 }
 
-/// Parses a number since 1970, with or without a fraction. Rounds the result down to the unit.
+/// Parses a count of time units since 1970, with or without a fraction. Rounds the result down to
+/// the column's unit.
 fn read_epoch(text: &str, nanos_each: i128, unit: TimestampUnit) -> Option<i64> {
     const MAX_DIGITS: usize = 19;
     let (negative, digits) = match text.strip_prefix('-') {

@@ -50,7 +50,8 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     if negative { Some(value) } else { value.checked_neg() }
 }
 
-/// Parses eight digits by combining neighbours: first pairs, then groups of four, then all eight.
+/// Parses eight digits by combining adjacent ones: first pairs, then groups of four, then all
+/// eight.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u32> {
     const ONES: u64 = u64::MAX / 255;

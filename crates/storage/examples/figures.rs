@@ -415,8 +415,7 @@ fn anonymous_bytes() -> u64 {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
 }
 
-/// Measures an import's peak memory. The import is at least ten times as large as its memory
-/// budget.
+/// Measures the peak memory of an import that is at least ten times as large as its memory budget.
 fn memory(parent: &Path, rows: usize) {
     let root = TempDir::new_in(parent).unwrap();
     let given = 32 << 20;

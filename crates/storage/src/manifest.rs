@@ -1,6 +1,6 @@
 //! The manifest records the content of the database at one transaction. A base lists everything; an
 //! edit lists the changes since its parent. Manifest files are never modified. `CURRENT` names the
-//! newest one and is replaced only by renaming.
+//! newest manifest and is replaced only by renaming.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ pub(crate) struct Manifested {
 #[derive(Debug)]
 pub(crate) struct Generations {
     pub(crate) current: Manifested,
-    /// Retained until the next manifest is current. After a start, only its files are known, so the
-    /// next manifest is a base.
+    /// Retained until the next manifest becomes current. After startup, only the files of the
+    /// previous generation are known, so the next manifest is a base.
     pub(crate) previous: Option<Previous>,
     next_number: u64,
     /// Number of retained generations: 1 or 2.
@@ -80,7 +80,8 @@ pub(crate) struct Previous {
 }
 
 impl Previous {
-    /// Whether any of its files exists. A copied root contains only the current generation.
+    /// Whether any of the generation's files exists. A copied root contains only the current
+    /// generation.
     pub(crate) fn is_there(&self, manifests: &[u64]) -> bool {
         self.chain.iter().any(|number| manifests.contains(number))
     }
@@ -124,10 +125,9 @@ impl Generations {
         })
     }
 
-    /// Writes the next manifest and the pointer to it. Both are durable, but not active yet.
-    /// `retained_files` lists files that the current manifest needs and the new one does not list.
-    /// `retained_files` is `None` if the current manifest cannot serve as a fallback and is
-    /// removed.
+    /// Writes the next manifest and the pointer to it. Both are then durable, but not active yet.
+    /// `retained_files` lists files that the current manifest needs but the new manifest does not
+    /// list. It is `None` if the current manifest cannot serve as a fallback and is removed.
     pub(crate) fn write_next(
         &self,
         vfs: &dyn Vfs,

@@ -42,7 +42,7 @@ pub enum PlantedFault {
     EarlyUnlink,
     /// A commit is acknowledged and visible before the log is synced.
     AcknowledgeBeforeSync,
-    /// The log is recycled before the manifest that makes it obsolete is current.
+    /// The log is recycled before the manifest that makes it obsolete becomes current.
     EarlyLogRecycle,
     /// Recovery trusts unsynced bulk segments without reading them.
     TrustAdoptedSegments,
@@ -92,8 +92,9 @@ pub struct StorageOptions {
     pub checkpoint_interval_ms: u64,
     /// Maximum time that an `async` commit remains unsynced, in milliseconds.
     pub async_flush_ms: u64,
-    /// Whether the clock limits a time to live. If so, rows in the future do not expire data that
-    /// is still recent according to the clock. Otherwise, only the newest row determines expiry.
+    /// Whether the wall clock also limits expiry by time to live. If so, rows with future
+    /// timestamps do not expire data that is still recent according to the clock. Otherwise, only
+    /// the newest row determines expiry.
     pub ttl_by_clock: bool,
     /// Number of manifest generations to keep. With 2, a damaged manifest is recovered from the
     /// previous manifest and its log, which remain on disk until the next checkpoint. With 1, the
@@ -106,7 +107,7 @@ pub struct StorageOptions {
     pub disk_watermark_bytes: Option<u64>,
     /// Bytes reserved so that a checkpoint can finish on a full disk; at most 1/32 of the disk.
     pub disk_reserve_bytes: u64,
-    /// Number of rows above which an in-memory run is not merged with the next one.
+    /// Number of rows above which an in-memory run is not merged with the next run.
     pub run_rows: usize,
     /// Maximum number of rows per segment.
     pub segment_rows: usize,
@@ -127,8 +128,8 @@ pub struct StorageOptions {
     /// writes are slowed. Above the limit, they are refused until a checkpoint has written the
     /// rows.
     pub unwritten_limit_bytes: u64,
-    /// Maximum size in bytes of rows from the latest commits to followed tables that are kept in
-    /// memory. Changes from these commits are reported one commit at a time.
+    /// Maximum size in bytes of the rows kept in memory from the latest commits to followed tables.
+    /// Changes from these commits are reported one commit at a time.
     pub recent_changes_bytes: usize,
     /// Whether a background thread flushes and checkpoints. The crash tests do both themselves, so
     /// that they are reproducible.

@@ -126,7 +126,7 @@ pub struct PinnedSnapshot {
     pub epoch: u64,
     /// Last transaction in the snapshot.
     pub lsn: u64,
-    /// When it became the newest snapshot, in microseconds since 1970.
+    /// When the snapshot became the newest, in microseconds since 1970.
     pub published_micros: i64,
     /// Number of readers that hold the snapshot.
     pub readers: usize,

@@ -95,8 +95,8 @@ pub struct Storage {
     memory: Memory,
     /// Whether some files are needed only by the previous generation.
     has_older_files: AtomicBool,
-    /// Changes to followed tables by the latest commits; updated before the commits are visible in
-    /// a snapshot.
+    /// Changes that the latest commits made to followed tables; updated before the commits are
+    /// visible in a snapshot.
     recent: Mutex<RecentCommits>,
     /// Time at which a running checkpoint should stop even if it is unfinished.
     ends: Mutex<Option<Instant>>,

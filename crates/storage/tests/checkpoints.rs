@@ -188,8 +188,8 @@ fn a_manifest_edit_contains_only_changes() {
     }
 }
 
-/// The preallocated space is at most as large as the log's content and the option, so a short-lived
-/// process leaves small files.
+/// The preallocated space exceeds neither the log's content nor the configured size, so a
+/// short-lived process leaves small files.
 #[test]
 fn the_log_is_preallocated_only_in_sync_mode() {
     for (commit_mode, ahead) in [(CommitMode::Sync, true), (CommitMode::NoSync, false)] {

@@ -1,4 +1,4 @@
-//! Roots of earlier versions (`roots/`) can be opened by this version, with their content.
+//! This version opens roots written by earlier versions (`roots/`), with their content.
 //!
 //! `TIDEMARK_WRITE_ROOT=1 cargo test --release -p tidemark-storage --test compat` writes the root
 //! of the current version. Run it once per format version, before that version is released.
@@ -200,7 +200,7 @@ fn databases_of_earlier_versions_can_be_opened() {
         let storage = open(directory.path());
         assert_eq!(storage.repairs(), [] as [String; 0], "an old root is not damaged");
         check(&storage);
-        // The root can be written to like a root of this version.
+        // The root accepts writes like a root created by this version.
         append(&storage, "plain", ROWS..ROWS + 1);
         storage.close().unwrap();
         drop(storage);

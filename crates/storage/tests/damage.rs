@@ -279,7 +279,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Stops the other threads, even if this one fails.
+/// Stops the other threads, even if this thread fails.
 struct StopWhenDone<'a>(&'a AtomicBool);
 
 impl Drop for StopWhenDone<'_> {

@@ -106,7 +106,7 @@ fn wait_until(what: &str, limit: Duration, is_done: impl Fn() -> bool) {
     }
 }
 
-/// All operations that free the space of a table.
+/// All operations that free a table's space.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     DropTable,

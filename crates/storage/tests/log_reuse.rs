@@ -72,7 +72,7 @@ fn survives_power_loss(vfs: &SimVfs, durable: usize, written: usize) {
 }
 
 /// A file whose beginning is lost continues with transactions that were never durable. Their
-/// numbers are assigned again before the file can be reused.
+/// numbers are reassigned before the file can be reused.
 #[test]
 fn transactions_that_were_never_durable_do_not_reappear_in_a_reused_log_file() {
     let vfs = SimVfs::new(1);
@@ -105,7 +105,7 @@ fn transactions_that_were_never_durable_do_not_reappear_in_a_reused_log_file() {
     }
 }
 
-/// A commit fails although its data is on disk, and its number is assigned again. Power is lost at
+/// A commit fails although its data is on disk, and its number is reassigned. Power is lost at
 /// every step while the file is reused.
 #[test]
 fn a_refused_transaction_does_not_reappear_in_a_reused_log_file() {

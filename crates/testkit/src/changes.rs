@@ -140,7 +140,7 @@ impl Client<'_> {
         Ok(vec![Change::Update(update)])
     }
 
-    /// Deletes some rows: either scattered rows or neighbours in order of arrival.
+    /// Deletes some rows: either scattered rows or rows that arrived consecutively.
     fn delete(
         &mut self,
         table: &Arc<TableSnapshot>,

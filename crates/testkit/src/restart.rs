@@ -94,8 +94,8 @@ pub fn replay(root: &Path, bytes: u64) -> EngineResult<Duration> {
     if found == expected { Ok(took) } else { Err(wrong(format!("{found} rows of {expected}"))) }
 }
 
-/// Measures the start of a closed root whose table has `partitions` partitions. Returns the best of
-/// three times, because the first start has a cold cache.
+/// Measures the start of a closed root whose table has `partitions` partitions. Returns the
+/// shortest of three times, because the first start has a cold cache.
 pub fn partitions(root: &Path, partitions: usize) -> EngineResult<Duration> {
     let storage = open(root)?;
     let mut bulk = storage.begin_bulk(BulkTarget::Create(schema("wide")))?;

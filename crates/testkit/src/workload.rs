@@ -1,5 +1,5 @@
 //! A random client that performs commits, bulk writes, schema changes and checkpoints, and the
-//! history of what the storage has guaranteed to it.
+//! history of what the storage has guaranteed to the client.
 
 use std::sync::Arc;
 

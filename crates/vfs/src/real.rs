@@ -184,8 +184,8 @@ impl Vfs for RealVfs {
     fn settle(&self, path: &str) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(self.path(path))?;
         file.sync_data()?;
-        // All cached pages are clean now, so this drops them. It is only advice, and ignoring it
-        // does no harm.
+        // All cached pages are now clean, so this call drops them. It is only advice, and ignoring
+        // it does no harm.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(())
     }

@@ -182,7 +182,7 @@ fn persist(
     keep: f64,
     junk: bool,
 ) {
-    // Most writes survive or are lost as a whole; tearing every one would hide the rare cases.
+    // Most writes survive or are lost as a whole; tearing every write would hide the rare cases.
     let fate: f64 = rng.random();
     let torn = rng.random_bool(0.3);
     let mut at = 0;

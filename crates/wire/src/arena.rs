@@ -253,7 +253,7 @@ impl Arena<'_> {
             DataType::Boolean => {
                 let bits = array.as_boolean().values().sliced();
                 let values = self.put_buffer(bits.as_slice())?;
-                // The reader requires one byte per value, although it uses one bit.
+                // The reader requires one byte per value, although it uses only one bit.
                 self.put_zeros(rows.saturating_sub(bits.len()));
                 self.put_array_struct(rows, array.nulls(), &[validity, values], &[], 0)
             }

@@ -8,7 +8,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
 use tungstenite::{Bytes, Error, Message};
 
-/// Size of the read buffer. Even an idle connection holds one.
+/// Size of the read buffer. Even an idle connection has such a buffer.
 const READ_BYTES: usize = 8 * 1024;
 /// Message size at which the library's buffer is freed, because the buffer has grown with the
 /// message.

@@ -32,7 +32,7 @@ use crate::runtime::registry::Registration;
 use tidemark_operators::from_datafusion;
 
 /// Maximum size in bytes of the new cells that a statement holds in memory and logs. A statement
-/// with more new cells rewrites the partitions.
+/// that exceeds this limit rewrites the partitions.
 const MAX_LOGGED_BYTES: usize = 64 << 20;
 
 /// Returns the table whose rows the statement changes.
@@ -364,7 +364,8 @@ fn write_all(
         account::check_allocation(cell_bytes(&batch))?;
         let (mut rows, mut values) = in_order(&batch)?;
         if rows.first().copied() == last {
-            // The previous batch ended with the same row, and its cells take precedence.
+            // The previous batch ended with the same row, and the cells in that batch take
+            // precedence.
             rows.remove(0);
             values = values.iter().map(|cells| cells.slice(1, cells.len() - 1)).collect();
         }

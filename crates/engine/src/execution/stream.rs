@@ -130,7 +130,7 @@ impl Drop for ResultStream {
     }
 }
 
-/// Drops a cursor as soon as its query is stopped, by whichever caller.
+/// Drops a cursor as soon as any caller stops its query.
 async fn drop_when_stopped(token: CancelToken, cursor: Paused) {
     token.cancelled().await;
     // The same token stops a reader that is currently using the cursor.

@@ -34,7 +34,7 @@ impl RowWindow {
         Some(batch.slice(leading as usize, required as usize))
     }
 
-    /// Whether further batches can no longer change the result.
+    /// True once further batches cannot change the result.
     pub(crate) fn is_complete(&self) -> bool {
         self.returned == self.take && !self.count_all
     }

@@ -132,7 +132,7 @@ impl ExternalSources for EngineSources {
         for path in paths {
             patterns += usize::from(self.add_files(path, MAX_FILES, &mut files)?);
         }
-        // Directory names become columns only if all files were found by pattern. Files named
+        // Directory names become columns only if every file was matched by a pattern. Files named
         // individually do not get such columns.
         let table = ParquetTable::open(files, patterns == paths.len())?;
         let columns = table.columns().to_vec();

@@ -10,7 +10,8 @@ use super::serve::{End, Served, Step};
 use super::terms::HttpTerms;
 use crate::execution::cursor::Chunk;
 
-/// Words that indicate a password or token. Such SQL text must not be shown to other users.
+/// Words that indicate a password or token. SQL text that contains such a word must not be shown to
+/// other users.
 const SECRETS: [&str; 3] = ["password", "token", "tdm_"];
 
 impl Served<'_> {

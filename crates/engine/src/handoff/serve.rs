@@ -26,8 +26,8 @@ const MAX_OUTPUT: usize = 64 * 1024;
 /// Maximum number of executions in one handoff. Limited because their durations are retained until
 /// the handoff ends.
 const MAX_EXECUTIONS: usize = 64 * 1024;
-/// Number of executions after which the thread serves other clients. The next constant limits their
-/// total duration, in microseconds.
+/// Number of executions after which the thread serves other clients. The next constant limits the
+/// total duration of these executions, in microseconds.
 const MAX_EXECUTIONS_BEFORE_YIELD: usize = 32;
 const MAX_MICROS_BEFORE_YIELD: u64 = 5_000;
 
@@ -157,8 +157,8 @@ impl Served<'_> {
         let mut work: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(work);
         if here {
             let _runtime = handle.enter();
-            // A no-op waker is sufficient here, because pending work is then polled again by a
-            // runtime task.
+            // A no-op waker is sufficient here: if the work is pending, a runtime task polls it
+            // again.
             let first = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(result) = first {
                 control.ended();

@@ -1,6 +1,6 @@
-//! COPY … FROM STDIN. A prepared INSERT determines how values are converted, the transaction block,
-//! and the other columns' defaults. Outside a block, a COPY is staged like an import and forms one
-//! commit. Inside a block, its rows wait for COMMIT.
+//! COPY … FROM STDIN. A prepared INSERT determines the value conversions, the transaction block and
+//! the defaults of the other columns. Outside a block, a COPY is staged like an import and forms
+//! one commit. Inside a block, its rows wait for COMMIT.
 
 use std::sync::Arc;
 

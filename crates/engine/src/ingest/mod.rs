@@ -116,7 +116,7 @@ impl Appender {
         }
     }
 
-    /// Ends the input and commits. Rows for several tables are only planned by the first call and
+    /// Ends the input and commits. Rows for several tables are planned by the first call and
     /// committed by the next. With `split`, if there are several columnar protocol commits, only
     /// the first is planned.
     pub async fn finish(&self, split: bool) -> EngineResult<Finished> {

@@ -62,7 +62,7 @@ fn refuse_view(snapshot: &Snapshot, name: &str) -> EngineResult<()> {
     }
 }
 
-/// Properties of tables that are created with their rows.
+/// Properties of tables to be created together with their rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewTables {
     pub(crate) partition_by: PartitionBy,
@@ -370,7 +370,8 @@ mod tests {
         table.column("x", SqlType::Long).timestamp("ts").build().unwrap()
     }
 
-    /// Builds one chunk of 64 Ki rows and one with the remaining rows, as line readers return them.
+    /// Builds one chunk of 64 Ki rows and a second chunk with the remaining rows, as line readers
+    /// return them.
     fn rows(database: &Database, rows: usize) -> TableRows {
         let snapshot = database.snapshot().unwrap();
         let table = SnapshotTargets::new(snapshot).table("t").unwrap().unwrap();

@@ -1,6 +1,6 @@
 //! Writes a reader's rows into one table. A thread writes the batches while the reader continues;
-//! only a few batches wait. Rows become visible on commit. Without a commit, nothing is left
-//! behind.
+//! at most a few batches are queued. Rows become visible on commit. Without a commit, nothing is
+//! left behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

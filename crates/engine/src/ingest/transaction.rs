@@ -45,7 +45,7 @@ struct Waiting {
 /// The snapshot that the block's statements see.
 #[derive(Debug)]
 struct View {
-    /// The committed snapshot that it is based on.
+    /// The committed snapshot that the block's snapshot is based on.
     committed: Arc<Snapshot>,
     shown: Arc<Snapshot>,
     /// Number of waiting entries that the snapshot includes.

@@ -79,7 +79,7 @@ impl Writer {
         self.definitions.push(change);
     }
 
-    /// Adds a table that is created with the rows.
+    /// Adds a table to be created together with the rows.
     pub fn new_table(&mut self, schema: TableSchema) -> TableIndex {
         let id = self.database.storage.reserve_table_id();
         let schema = TableSchema { id, version: schema.version.max(1), ..schema };
@@ -118,9 +118,9 @@ impl Writer {
         TableIndex(self.tables.len() - 1)
     }
 
-    /// Adds a table whose rows are all staged in files. It is either a table created with its rows,
-    /// or the target of an import, during which columns may be added. Returns the definition that
-    /// the rows must match.
+    /// Adds a table whose rows are all staged in files. It is either a table to be created together
+    /// with its rows, or an import target, to which columns may be added during the import. Returns
+    /// the definition that the rows must match.
     pub fn staged(&mut self, target: BulkTarget) -> EngineResult<(TableIndex, TableSchema)> {
         let bulk = self.database.storage.begin_bulk(target)?;
         let schema = bulk.schema().clone();
@@ -217,7 +217,7 @@ impl Writer {
         Ok(Written { rows, transaction: receipt.map(|receipt| receipt.lsn) })
     }
 
-    /// Adds the rows to a block, which commits them together with its other rows. The rows must be
+    /// Adds the rows to a block, which commits them with the block's other rows. The rows must be
     /// in memory. Returns the number of rows added.
     pub(crate) fn pend(self, block: &Transaction) -> EngineResult<u64> {
         let storage = &self.database.storage;

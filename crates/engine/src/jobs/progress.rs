@@ -32,7 +32,7 @@ pub(crate) struct JobProgress {
 }
 
 impl JobProgress {
-    /// Whether the job may start: it is neither running, resting nor paused.
+    /// Whether the job may start, that is, is neither running nor resting nor paused.
     pub(crate) fn may_begin(&mut self) -> bool {
         self.pause_until = self.pause_until.filter(|until| *until > Instant::now());
         !self.is_paused && self.running_since.is_none() && self.pause_until.is_none()

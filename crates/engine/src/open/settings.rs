@@ -15,7 +15,7 @@ use crate::views::progress::Refresher;
 /// Process memory divided by this number is the limit for recent changes to followed tables.
 const RECENT_CHANGES_DIVISOR: u64 = 64;
 /// Process memory divided by this number is the limit for the state that views retain between
-/// refreshes. A maximum in bytes applies to this limit.
+/// refreshes. The limit is also capped at a fixed number of bytes.
 const VIEW_STATE_DIVISOR: u64 = 32;
 const VIEW_STATE_BYTES: usize = 256 << 20;
 /// Default time in milliseconds that a statement waits for admission.

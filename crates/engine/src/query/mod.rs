@@ -1,9 +1,9 @@
 //! Cache for repeated executions of a query: its binding, its plan, and the plan's results.
 //!
-//! A cached statement is one SQL text of one user, and sessions share it. Its queries differ only
-//! in parameter values. An entry is valid only for the snapshot it was made from. A cached plan
-//! pins that snapshot's files. Therefore the first statement that uses a newer snapshot drops all
-//! older entries of all statements.
+//! A cached statement is one user's SQL text, shared across sessions. Its queries differ only in
+//! parameter values. An entry is valid only for the snapshot it was made from. A cached plan pins
+//! that snapshot's files. Therefore the first statement that uses a newer snapshot drops all older
+//! entries of all statements.
 
 mod plan;
 mod results;

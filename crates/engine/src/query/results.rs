@@ -1,7 +1,7 @@
 //! Query results, cached by parameter values.
 //!
-//! Results are cached with the query's plan and dropped with it at the next commit. This serves
-//! clients that poll and repeat queries whose result has not changed. Only small results are
+//! Results are cached with the query's plan and dropped with it at the next commit. This helps
+//! clients that poll, repeating queries whose results have not changed. Only small results are
 //! cached, and only when the same values occur a second time, so values that never recur are not
 //! copied. A query without parameters must itself be small, so that setup dominates its execution
 //! time.
@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tidemark_border::{ExecuteOptions, RowFormat, Summary};
 
-/// Maximum number of value sets stored per query. Each either has a cached result or has occurred
-/// only once.
+/// Maximum number of value sets stored per query. Each set either has a cached result or has
+/// occurred only once.
 const MAX_VALUES: usize = 1024;
 /// Maximum total size in bytes of a result and its parameter values.
 const MAX_RESULT_BYTES: usize = 4 * 1024;

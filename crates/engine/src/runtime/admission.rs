@@ -1,9 +1,9 @@
 //! Admission control: which statements run concurrently.
 //!
 //! A statement that reads many rows, or an unknown number of rows, needs a scheduling slot. If no
-//! slot is free, the statement waits in a queue with limits for length and time. A cheap statement
-//! needs no slot, so a point query never waits behind expensive queries. While a query waits for
-//! its client to read rows, it releases its slot.
+//! slot is free, the statement waits in a queue whose length and waiting time are limited. A cheap
+//! statement needs no slot, so a point query never waits behind expensive queries. While a query
+//! waits for its client to read rows, it releases its slot.
 //!
 //! Users share the slots: the next free slot is granted to the user with the fewest running
 //! statements. A user without a running statement gets an extra slot, unless twice the normal
@@ -23,7 +23,7 @@ use crate::runtime::resident::{Level, ResidentGuard};
 /// Maximum number of rows that a cheap statement reads. This is one scan batch, which takes less
 /// than a millisecond.
 pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
-/// How often a statement that waits for memory checks it.
+/// Interval at which a statement that is waiting for memory checks the memory level.
 const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of running statements, including extra slots, as a multiple of the normal limit.
 const MAX_TIMES: usize = 2;

@@ -18,8 +18,8 @@ pub fn catch<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> 
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(entry, &*payload)))
 }
 
-/// Runs `work` on a file written by another program. If it panics, returns the reader's error for
-/// an invalid file and logs the panic message.
+/// Runs `work` on a file written by another program. If `work` panics, returns the reader's error
+/// for an invalid file and logs the panic message.
 pub fn catch_unreadable<T>(
     entry: &'static str,
     unreadable: impl FnOnce(EngineError) -> EngineError,

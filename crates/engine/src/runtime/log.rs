@@ -82,7 +82,7 @@ pub fn take_batch() -> Vec<LogLine> {
     queue().take_batch()
 }
 
-/// Records that a batch was delivered or will never be.
+/// Records that a batch has been delivered or never will be.
 pub fn delivered() {
     queue().delivered();
 }

@@ -32,7 +32,7 @@ pub(crate) struct SharedPool {
     limit: usize,
     query_limit: usize,
     used: AtomicUsize,
-    /// Memory use in bytes of each user who has queries.
+    /// Memory use of each user with queries, in bytes.
     users: Mutex<HashMap<String, Weak<AtomicUsize>>>,
 }
 

@@ -58,8 +58,8 @@ impl Entry {
     }
 }
 
-/// A registry entry for a running or waiting execution, which can be cancelled through it. Dropping
-/// the registration removes the entry.
+/// A registry entry through which a running or waiting execution can be cancelled. Dropping the
+/// registration removes the entry.
 #[derive(Debug)]
 pub struct Registration {
     registry: Arc<QueryRegistry>,

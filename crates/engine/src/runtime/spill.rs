@@ -57,8 +57,8 @@ impl ObjectStoreRegistry for NoObjectStores {
     }
 }
 
-/// Returns the disk manager for one query. While the query may run, it creates files through
-/// `shared`, whose limit applies.
+/// Returns the disk manager for one query. While the query may run, the manager creates files
+/// through `shared`, whose limit applies.
 pub(crate) fn query_disk(
     shared: &Arc<DiskManager>,
     token: &CancelToken,

@@ -119,7 +119,7 @@ impl QueuedTask {
                 waits.waker.clone_from(context.waker());
                 return None;
             }
-            // Not in the queue any more, because the task was admitted.
+            // No longer in the queue, because the task was admitted.
             self.ticket = None;
         } else {
             let ticket = state.line_up(&self.user, Waker::noop().clone());

@@ -1,4 +1,4 @@
-//! Work on behalf of a query, which a worker polls or a separate thread runs. A thread's
+//! Work done for a query, either polled by a worker or run on a separate thread. A thread's
 //! allocations are charged to the query it works for. Heavy work is scheduled fairly among users.
 //!
 //! Tasks spawned by a plan are attributed to its query automatically, through a tracing hook in

@@ -39,7 +39,7 @@ impl Workers {
     pub(crate) fn stop(&self, within: Duration) {
         let Some(runtime) = self.runtime.lock().take() else { return };
         if self.is_current() {
-            // If a task dropped the last reference, it cannot wait for its own end.
+            // A task that dropped the last reference cannot wait for itself to end.
             runtime.shutdown_background();
         } else {
             runtime.shutdown_timeout(within);
@@ -47,9 +47,9 @@ impl Workers {
     }
 }
 
-/// Builds the worker threads: one per lane, and one more that polls tasks while they request a
-/// lane. Without it, these tasks would wait in the runtime's queue, which does not distinguish
-/// users.
+/// Builds the worker threads: one per lane, and an extra thread that polls tasks while they request
+/// a lane. Without the extra thread, these tasks would wait in the runtime's queue, which does not
+/// distinguish users.
 pub(super) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.saturating_add(1))

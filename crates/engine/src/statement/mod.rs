@@ -265,9 +265,9 @@ impl Statement {
         PermissionRequest { key: access.key(), access: described(access, self.designated(access)) }
     }
 
-    /// Returns the table's designated timestamp when some of its columns are accessed, because some
-    /// permissions include it. Returns `None` for users without restrictions, and for views, which
-    /// are read with their owner's permissions.
+    /// Returns the table's designated timestamp when some of the table's columns are accessed,
+    /// because some permissions include the timestamp. Returns `None` for users without
+    /// restrictions, and for views, which are read with their owner's permissions.
     fn designated(&self, access: &Access) -> Option<String> {
         if access.columns.is_empty()
             || (self.context.visibility.is_none() && access.owner.is_none())

@@ -68,7 +68,7 @@ impl Refresh<'_> {
         }
     }
 
-    /// Whether there is nothing to record either, such as the completion of a request.
+    /// True if there is nothing to record, not even the completion of a request.
     fn is_nothing(&self, what: &Due) -> bool {
         let leaves_out = self.view.period.is_some();
         *what == Due::Changed && self.state.request.is_none() && (self.is_shown() || leaves_out)

@@ -30,8 +30,8 @@ pub(super) struct CleanupJob {
 }
 
 impl CleanupJob {
-    /// Records the current policy. After the policy has changed, no rows are removed until the new
-    /// interval has passed once, so that a mistake can be undone.
+    /// Records the current policy. After a policy change, no rows are removed until the new
+    /// interval has elapsed once, so that a mistake can be undone.
     pub(super) fn know(&mut self, policy: &ExpirePolicy) {
         if self.policy.as_ref() != Some(policy) {
             self.policy = Some(policy.clone());

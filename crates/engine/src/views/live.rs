@@ -16,7 +16,7 @@ use super::due::Done;
 use super::live_state::WindowState;
 use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
-/// Maximum number of time ranges retired by the base that contain rows again.
+/// Maximum number of time ranges that the base retired but that contain rows again.
 const MAX_REVIVED: usize = 1_024;
 
 type LiveViewRows = IncrementalRows<LiveReach>;
@@ -190,8 +190,8 @@ impl Refresh<'_> {
         }
         let is_in_order = touched.disordered <= state.position || first == i64::MAX;
         if !is_in_order || first < state.windows.end() {
-            // Resumes only if the change affects the rows up to the last row. Otherwise later rows
-            // of the view remain valid.
+            // Resumes only if the change affects all rows from `first` to the last row. Otherwise
+            // later rows of the view remain valid.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.shape.until(first) >= last;
             let from = reaches_end.then(|| state.windows.rewind(first)).flatten();

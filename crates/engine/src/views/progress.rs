@@ -138,8 +138,8 @@ impl Refresher {
         });
         let positions = others.filter_map(|(id, progress)| {
             let state = IncrementalState::of(snapshot, *id);
-            // A view that is invalid or was never refreshed will read everything, unless it is a
-            // live view, which resumes at its position.
+            // An invalid or never-refreshed view will read everything, except that a live view
+            // resumes at its position.
             let follows = state.invalid.is_none() || is_live(snapshot, *id);
             state.position.filter(|_| follows).or(progress.running)
         });
@@ -206,7 +206,7 @@ impl Progress {
         is_other
     }
 
-    /// If a client requests a refresh, makes a failed view retry immediately.
+    /// Makes a failed view retry immediately if a client has requested a refresh.
     pub(super) fn heed_request(&mut self, snapshot: &Snapshot, view: TableId) {
         let is_failing = self.job.failure().is_some();
         if is_failing && IncrementalState::of(snapshot, view).requests > self.failed_requests {

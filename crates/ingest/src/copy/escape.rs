@@ -1,7 +1,7 @@
 //! Backslash escapes in the text format.
 
-/// Decodes a value's backslash escapes. Each stands for a control character, a byte in octal or
-/// hexadecimal notation, or the escaped character itself.
+/// Decodes a value's backslash escapes. Each escape stands for a control character, a byte in octal
+/// or hexadecimal notation, or the escaped character itself.
 pub(super) fn unescaped(raw: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'\\', &raw[at..]) {

@@ -108,8 +108,8 @@ impl TableBuilder {
         self.rows.target()
     }
 
-    /// Creates a builder for rows of an existing table, or of a new table that is created with
-    /// them.
+    /// Creates a builder for rows of an existing table, or of a new table to be created together
+    /// with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>, additions: Additions) -> Self {
         let rows = TableRows::new(name, found);
         let columns = rows.table.columns.iter().enumerate();

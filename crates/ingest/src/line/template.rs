@@ -132,8 +132,8 @@ pub(super) fn push_plain(column: &mut ColumnBuilder, bytes: &[u8], at: usize) ->
     Some(end)
 }
 
-/// Like [`push_plain`], but for a symbol. The column must already contain it, and it must not have
-/// backslashes.
+/// Like [`push_plain`], but for a symbol. The symbol must already be in the column and must not
+/// contain backslashes.
 #[inline]
 pub(super) fn push_symbol(column: &mut ColumnBuilder, bytes: &[u8], at: usize) -> Option<usize> {
     let ColumnBuilder::Symbol { texts, keys } = column else { return None };

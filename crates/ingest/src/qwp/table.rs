@@ -40,8 +40,8 @@ fn malformed<T>(reason: impl Into<String>) -> QwpResult<T> {
 }
 
 impl TableColumns {
-    /// Creates an empty collection for rows of an existing table, or of a new table that is created
-    /// with them.
+    /// Creates an empty collection for rows of an existing table, or of a new table to be created
+    /// together with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>) -> Self {
         let rows = TableRows::new(name, found);
         let folded = rows.table.columns.iter().map(|column| fold(&column.name));

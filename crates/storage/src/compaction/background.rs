@@ -150,8 +150,8 @@ impl Pace {
             (self.ended, self.took) = (Instant::now(), began.elapsed());
             self.failed = (!is_done).then_some(began);
         }
-        // The previous generation expires after a fixed time. Space that only it uses is therefore
-        // freed soon, even if no other checkpoint follows.
+        // The previous generation expires after a fixed time. Space used only by that generation is
+        // therefore freed soon, even if no other checkpoint follows.
         if storage.has_older_files() && (low || self.ended.elapsed() >= AGE) && self.may_try() {
             let began = Instant::now();
             self.failed = storage.advance_generations().is_err().then_some(began);

@@ -45,8 +45,8 @@ pub(crate) struct Frozen {
     pub(crate) removed: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     pub(crate) unsynced: Vec<Arc<Segment>>,
-    /// Unsynced log files of the previous generation. That generation must be as durable as the new
-    /// one to replace it after damage.
+    /// Unsynced log files of the previous generation. To replace the new generation after damage,
+    /// the previous generation must be equally durable.
     pub(crate) unsynced_logs: Vec<Arc<dyn VfsFile>>,
     /// Whether a sync of the previous generation's log failed.
     pub(crate) has_hole: bool,
@@ -145,7 +145,7 @@ pub(crate) struct Job<'a> {
     pub(crate) vfs: &'a Arc<Disk>,
     pub(crate) options: &'a StorageOptions,
     pub(crate) numbers: &'a dyn FileNumbers,
-    /// Whether disk space is low. If so, data that may stay unchanged is not rewritten.
+    /// Whether disk space is low. If so, only data that must change is rewritten.
     pub(crate) lean: bool,
     /// Whether the checkpoint should stop early.
     pub(crate) stop: &'a dyn Fn() -> bool,
@@ -374,7 +374,7 @@ impl Prepared {
         obsolete
     }
 
-    /// First half of step 3. After an error the old manifest is current.
+    /// First half of step 3. After an error the old manifest remains current.
     pub(crate) fn write_manifest(
         &self,
         vfs: &dyn Vfs,

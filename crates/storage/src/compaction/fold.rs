@@ -63,12 +63,12 @@ struct Group {
     lsn: u64,
     /// Whether the group must be written because it is not a single unchanged segment on disk.
     dirty: bool,
-    /// Whether the group should be combined with a neighbour.
+    /// Whether the group should be combined with an adjacent group.
     joins: bool,
     /// Whether the group consists of in-memory runs only.
     fresh: bool,
-    /// Last timestamp of the retained segments that this group overlaps, if any. A group with such
-    /// an overlap is never combined with a neighbour, and it is split at this timestamp.
+    /// Last timestamp of the retained segments that this group overlaps, if any. Such a group is
+    /// never combined with an adjacent group, and it is split at this timestamp.
     overlaps_until: Option<i64>,
 }
 
@@ -207,9 +207,9 @@ fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
     times.partition_point(|&ts| ts <= last) - times.partition_point(|&ts| ts < first)
 }
 
-/// Separates the Parquet files that remain unchanged. If rows were only added, they are stored next
-/// to the files. Once any row in a file is changed or replaced, all files are converted to native
-/// segments, so native segments are always newer than Parquet files.
+/// Separates the Parquet files that remain unchanged. If rows were only added, the new rows are
+/// stored alongside the files. Once any row in a file is changed or replaced, all files are
+/// converted to native segments, so native segments are always newer than Parquet files.
 fn apart(sources: Vec<RowSource>, lean: bool) -> (Vec<Arc<Segment>>, Vec<RowSource>) {
     let is_parquet =
         |source: &&RowSource| matches!(source, RowSource::Segment(s) if s.is_parquet());
@@ -235,8 +235,9 @@ fn apart(sources: Vec<RowSource>, lean: bool) -> (Vec<Arc<Segment>>, Vec<RowSour
     (retained, others)
 }
 
-/// Combines each group that must be written anyway with neighbours of similar size. Also combines
-/// neighbours with a common boundary timestamp that would otherwise be in the wrong order.
+/// Combines each group that must be written anyway with adjacent groups of similar size. Also
+/// combines adjacent groups that share a boundary timestamp and would otherwise be in the wrong
+/// order.
 fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usize) -> Vec<Group> {
     let small = if many { SMALL_ROWS } else { 0 };
     let limits = limits(&groups);

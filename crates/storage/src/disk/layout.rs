@@ -45,7 +45,7 @@ pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"TDMSEG01";
 pub(crate) const SYMBOLS_MAGIC: [u8; 8] = *b"TDMSYM01";
 pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
 
-/// Number of bytes in a log file's header that are covered by its checksum, which follows them.
+/// Number of log file header bytes covered by the checksum that follows them.
 pub(crate) const LOG_HEADER_BYTES: usize = 32;
 /// Size in bytes of a group header.
 pub(crate) const GROUP_HEADER_BYTES: usize = 64;

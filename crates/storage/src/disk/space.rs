@@ -25,8 +25,8 @@ const WATERMARK_PERCENT: u64 = 5;
 const WATERMARK_BYTES: u64 = 1 << 30;
 /// The reserve's size is at most the disk size divided by this number.
 const RESERVE_DIVISOR: u64 = 32;
-/// A checkpoint is due once the log exceeds the free space divided by this number. Its output then
-/// fits regardless of how fast the disk fills up.
+/// A checkpoint is due once the log exceeds the free space divided by this number. The checkpoint's
+/// output then fits regardless of how fast the disk fills up.
 const LOG_DIVISOR: u64 = 8;
 /// Minimum log size in bytes before low free space makes a checkpoint due.
 const MIN_LOG_BYTES: u64 = 1 << 20;

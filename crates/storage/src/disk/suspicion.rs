@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether this process has ever found a damaged file. Until then, no checks for damage run.
+/// Whether this process has ever found a damaged file. Until one is found, no checks for damage
+/// run.
 static SUSPECT: AtomicBool = AtomicBool::new(false);
 
 /// Enables the checks for damage.

@@ -365,8 +365,8 @@ impl Log {
         }
     }
 
-    /// Continues in a new file, unless the current file does not have a group yet. Otherwise, a
-    /// checkpoint that fails repeatedly on a full disk would leave a file each time.
+    /// Continues in a new file, but only if the current file already contains a group. Otherwise, a
+    /// checkpoint that fails repeatedly on a full disk would leave a file behind each time.
     pub(crate) fn begin_file(&mut self, first_lsn: u64) -> EngineResult<()> {
         let is_new =
             |current: &Current| current.offset == LOG_BLOCK && current.first_lsn == first_lsn;
@@ -432,9 +432,9 @@ impl Log {
         }
     }
 
-    /// If nothing was written since the last checkpoint, removes the spare files, and truncates the
-    /// current file to its header if it is a reused file. `first` is the first file that a start
-    /// would read.
+    /// If nothing has been written since the last checkpoint, removes the spare files and, if the
+    /// current file is a reused file, truncates it to its header. `first` is the first file that
+    /// startup would read.
     pub(crate) fn release_spares(&mut self, first: u64) {
         if self.bytes_since_checkpoint > 0 {
             return;
@@ -448,7 +448,7 @@ impl Log {
             is_only && current.written_to > LOG_BLOCK + self.prewrite_bytes.max(MIN_AHEAD)
         };
         if let Some(current) = self.current.take_if(|current| is_long(current)) {
-            // If that fails, the next group starts another file.
+            // If that fails, the next group starts a new file.
             self.current = self.emptied(&current).ok();
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The first transaction to arrive becomes the leader. It locks the log, writes all waiting
 //! transactions, and passes the lead to the first transaction that has arrived in the meantime. The
-//! others sleep until their outcome is known; none of them needs the log lock for that.
+//! other transactions sleep, without needing the log lock, until their outcome is known.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -48,7 +48,8 @@ impl Ticket {
         self.changed.notify_one();
     }
 
-    /// Sleeps until the transaction leads or is done. Returns whether it leads.
+    /// Sleeps until the transaction becomes the leader or is done. Returns true if it is the
+    /// leader.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
         while matches!(*state, State::Waits) {
@@ -79,8 +80,8 @@ pub(crate) struct CommitQueue {
 }
 
 impl CommitQueue {
-    /// Waits until the transaction is written. If it becomes the leader, `lead` writes a group that
-    /// contains it.
+    /// Waits until the transaction is written. If the transaction becomes the leader, `lead` writes
+    /// a group that contains it.
     pub(crate) fn commit(
         &self,
         work: Vec<Prepared>,

@@ -54,7 +54,7 @@ pub struct BulkUpdate {
     open: Option<OpenPartition>,
     pending: Pending,
     partitions: Vec<(i64, Vec<SegmentMeta>)>,
-    /// Whether its files were moved into the table or discarded.
+    /// Whether the update's files have been moved into the table or discarded.
     ended: bool,
 }
 

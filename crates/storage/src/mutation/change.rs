@@ -120,10 +120,10 @@ impl Change {
 pub enum BulkTarget {
     /// Adds rows to this table.
     Existing(TableId),
-    /// Creates the table with its rows. Fails at the end if the name has been taken in the
+    /// Creates the table together with its rows. Fails at the end if the name has been taken in the
     /// meantime.
     Create(TableSchema),
-    /// Creates the table with its rows, and replaces another table.
+    /// Creates the table together with its rows, and replaces another table.
     Replace {
         /// The table to replace.
         old: TableId,

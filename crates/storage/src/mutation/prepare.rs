@@ -60,8 +60,9 @@ impl Prepared {
                 | Change::Delete(_)
                 | Change::Clear { .. } => true,
                 Change::Partitions { action, .. } => matches!(action, Drop | DropDetached),
-                // A new definition may drop a column or end a time to live. Other data belonging to
-                // a table or column is stored in records, so removing a record may also free space.
+                // A new definition may drop a column or change the time to live. Other data
+                // belonging to a table or column is stored in records, so removing a record may
+                // also free space.
                 Change::ReplaceSchema(_) | Change::DeleteRecord { .. } => true,
                 Change::CreateTable(_)
                 | Change::Append { .. }

@@ -1,5 +1,5 @@
-//! Removes partitions and brings them back: DROP, DETACH, ATTACH, and the time to live. No
-//! partition file is opened for this, so a damaged partition can be dropped.
+//! Removes and restores partitions: DROP, DETACH, ATTACH, and expiry by time to live. No partition
+//! file is opened for this, so a damaged partition can be dropped.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -2,7 +2,7 @@
 //!
 //! Immutable files are hard-linked instead of copied. The manifest is that of the last checkpoint,
 //! and the log is copied up to the time of the call. The copy is a complete root. To restore it,
-//! start the database on the copy or on a copy of it.
+//! start the database on the copy itself or on a duplicate.
 
 use std::collections::BTreeSet;
 

@@ -29,7 +29,7 @@ pub(crate) enum ColumnData {
 }
 
 /// Symbol keys, and the cached positions of their last rows. Only whole columns are searched often
-/// enough to cache positions.
+/// enough to justify caching positions.
 #[derive(Debug, Clone)]
 pub(crate) struct SymbolKeys {
     checked: CheckedKeys,

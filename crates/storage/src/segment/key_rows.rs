@@ -1,6 +1,6 @@
 //! Caches the last row of each key in a symbol column, per block. A block's last rows are computed
-//! once readers have searched more rows than the computation would read. They are cached with the
-//! cells, which never change, and are not stored on disk.
+//! once readers have searched more rows than would be read to compute them. They are cached with
+//! the cells, which never change, and are not stored on disk.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ pub enum LastRow {
     Before(usize),
 }
 
-/// Last rows of a column's keys, for the blocks in which they have been computed.
+/// Last rows of a column's keys, for the blocks computed so far.
 #[derive(Debug, Default)]
 pub(crate) struct KeyRows(OnceLock<Box<[Block]>>);
 
@@ -111,8 +111,8 @@ impl Block {
 }
 
 impl Noted {
-    /// Computes the last rows of a block; `None` if they would take more memory than its cells, or
-    /// more than is available.
+    /// Computes the last rows of a block; `None` if they would take more memory than the block's
+    /// cells, or more than is available.
     fn of(cells: &Int32Array, max_key: i32) -> Option<Self> {
         let keys = usize::try_from(max_key).map_or(0, |key| key + 1);
         let bytes = keys * size_of::<u32>();

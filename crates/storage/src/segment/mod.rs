@@ -347,7 +347,7 @@ impl Segment {
     }
 
     /// Maps the file. A missing or truncated file counts as damaged. Other errors, such as too
-    /// little memory or too many open files, are not remembered, so the next reader may succeed.
+    /// little memory or too many open files, are not cached, so the next reader may succeed.
     pub(crate) fn map(&self) -> EngineResult<Buffer> {
         let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
         map.map_err(|error| match error.kind() {

@@ -38,9 +38,9 @@ use crate::table::symbols::SymbolDictionary;
 
 /// Maximum number of rows per file, so that decoding one of its columns stays cheap.
 pub(crate) const PARQUET_ROWS: usize = 512 << 10;
-/// Default and minimum of the limit, in bytes, on decoded columns that the process caches for later
-/// readers. [`set_decoded_bytes`] changes the limit. The minimum is large enough for some of a
-/// file's columns.
+/// Default and minimum value, in bytes, of the limit on decoded columns that the process caches for
+/// later readers. [`set_decoded_bytes`] changes the limit. The minimum is large enough for some of
+/// a file's columns.
 const DECODED_BYTES: usize = 256 << 20;
 const MIN_DECODED_BYTES: usize = 64 << 20;
 /// Footer key for metadata that Parquet cannot express.

@@ -14,8 +14,8 @@ use crate::table::symbols::{SymbolFile, SymbolStore};
 /// Number of files per dictionary above which they are rewritten as one file.
 const MAX_FILES: usize = 8;
 
-/// Writes symbols `0..len` and returns their files. These are the existing files and a new one, or
-/// one file for all symbols. `new_path` names the new file.
+/// Writes symbols `0..len` and returns their files: either the existing files and a new file, or a
+/// single file for all symbols. `new_path` names the new file.
 pub(crate) fn write_symbols(
     vfs: &Arc<Disk>,
     store: &SymbolStore,

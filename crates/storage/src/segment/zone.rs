@@ -93,7 +93,7 @@ fn integer<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<B
     Some(Bounds::Integer(min.to_i64(), greatest.to_i64()))
 }
 
-/// A column's zones that have been computed so far.
+/// The zones computed so far for a column.
 #[derive(Debug, Default)]
 pub(crate) struct Zones(OnceLock<Box<[OnceLock<Option<Zone>>]>>);
 

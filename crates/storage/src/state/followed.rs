@@ -89,7 +89,7 @@ pub(crate) fn step(snapshot: &Snapshot, op: &Op, lsn: u64) -> EngineResult<Optio
     Ok(Some(FollowedStep { table: id, commit }))
 }
 
-/// Whether a step of this kind adds, removes or changes rows if it is not empty.
+/// Whether a non-empty step of this kind adds, removes or changes rows.
 fn touches_rows(op: &Op) -> bool {
     match op {
         Op::Append(append) => append.rows > 0,
@@ -100,7 +100,8 @@ fn touches_rows(op: &Op) -> bool {
     }
 }
 
-/// Whether rows are later than all existing rows, so they replace none by DEDUP keys.
+/// Whether a step's rows are later than all existing rows and therefore replace none of them by
+/// DEDUP keys.
 fn is_later(table: &TableSnapshot, op: &Op, spans: &[Span]) -> bool {
     // With several segments, one segment may replace rows of another.
     let is_one = !matches!(op, Op::Adopt(adopt) if adopt.segments.len() > 1);

@@ -1,5 +1,5 @@
-//! Tables that a query fills. Nothing else changes their rows, and each change to the rows is
-//! committed together with the record of their state.
+//! Tables that a query fills. Nothing else changes their rows, and each change to a table's rows is
+//! committed together with the record of the table's state.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -9,7 +9,8 @@ use crate::snapshot::Snapshot;
 use crate::table::records::{LIVE_RECORDS, MATERIALIZED_RECORDS, MATERIALIZED_STATES};
 use crate::table::schema::TableId;
 
-/// Refuses a transaction that changes a materialized view's rows without a record of their state.
+/// Refuses a transaction that changes a materialized view's rows without a record of the view's
+/// state.
 pub(crate) fn refuse_foreign_rows(snapshot: &Snapshot, work: &[Prepared]) -> EngineResult<()> {
     if snapshot.records(MATERIALIZED_RECORDS).next().is_none() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Changes to followed tables by the latest commits, kept in memory up to a limit.
+//! Changes that the latest commits made to followed tables, kept in memory up to a limit.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl FollowedCommit {
     }
 }
 
-/// Changes to followed tables by the latest commits.
+/// Changes that the latest commits made to followed tables.
 #[derive(Debug)]
 pub(crate) struct RecentCommits {
     max_bytes: usize,

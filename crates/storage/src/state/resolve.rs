@@ -1,5 +1,5 @@
-//! Converts a change to a step with all identifiers assigned, or refuses it, just before it is
-//! applied.
+//! Just before a change is applied, converts it to a step with all identifiers assigned, or refuses
+//! it.
 
 use std::sync::Arc;
 

@@ -34,7 +34,7 @@ const RANGE_BYTES: usize = 24;
 /// Size in bytes of the data before the ranges, in records written by versions that did not track
 /// whether rows were in order.
 const OLDER_HEAD_BYTES: usize = 16;
-/// Transaction number of removed ranges in records of these versions.
+/// Transaction number of removed ranges in records written by these versions.
 const OLDER_REMOVAL: u64 = 0;
 
 /// A time range in which rows were added, removed or changed.
@@ -44,7 +44,7 @@ pub struct TouchedRange {
     pub first: i64,
     /// Last timestamp, inclusive.
     pub last: i64,
-    /// Latest transaction that touched it.
+    /// Latest transaction that touched the range.
     pub lsn: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct Touched {
     /// All changes after this transaction are included.
     pub since: u64,
     /// Latest transaction that touched the table since watching began, or the transaction that
-    /// began it.
+    /// started the watching.
     pub last: u64,
     /// Latest transaction that changed existing rows, or added rows before existing rows. All later
     /// transactions only added rows at the end.
@@ -493,8 +493,8 @@ mod tests {
         assert_eq!(touched.after(5), Some(vec![(10, 19)]));
     }
 
-    /// The ranges always cover those of a model with one number per timestamp. If there are few
-    /// ranges, they cover no more than the model.
+    /// The ranges always cover those of a model that stores one number per timestamp. If there are
+    /// few ranges, they cover no more than the model.
     #[test]
     fn random_changes_match_the_model() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;

@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 
 impl Storage {
     /// Makes everything committed so far durable, in every commit mode. Rewrites data lost by a
-    /// failed sync. If the rewrite fails too, writes are refused until it succeeds.
+    /// failed sync. If the rewrite fails too, writes are refused until a rewrite succeeds.
     pub fn flush(&self) -> EngineResult<()> {
         let flushed = {
             let mut writer = self.writer.lock();
@@ -162,7 +162,7 @@ impl Storage {
         adopted && logged
     }
 
-    /// Step 1 of a checkpoint. Returns `None` if nothing has changed since the last one.
+    /// Step 1 of a checkpoint. Returns `None` if nothing has changed since the last checkpoint.
     fn freeze(&self, generations: &Generations) -> EngineResult<Option<Frozen>> {
         let mut writer = self.writer.lock();
         let snapshot = self.snapshot();
@@ -202,7 +202,7 @@ impl Storage {
         let old = self.published.swap(Arc::new(running));
         old.pins.superseded(&old);
         let removed = removed.into_iter().filter(|file| !in_use.contains(file.path())).collect();
-        // The previous generation still needs the files that the new one does not list.
+        // The previous generation still needs the files that the new manifest does not list.
         let doomed = match &generations.previous {
             Some(_) => std::mem::replace(&mut writer.retained_files, removed),
             None => removed.into_iter().chain(writer.retained_files.drain(..)).collect(),

@@ -65,7 +65,7 @@ impl Storage {
         self.space.promise(rewrites.rewrite_bytes);
     }
 
-    /// Adds a failed checkpoint's rewrites again, so the next checkpoint performs them.
+    /// Restores a failed checkpoint's pending rewrites so that the next checkpoint performs them.
     pub(super) fn restore_rewrites(&self, rewrites: PendingRewrites) {
         let mut writer = self.writer.lock();
         writer.pending_rewrites.dead_bytes += rewrites.dead_bytes;
@@ -92,9 +92,9 @@ impl Storage {
         }
     }
 
-    /// Removes a failed write's files. If the record that references them was to be `logged`, a
-    /// disk error leaves it unknown whether the log contains the record. In that case, the files
-    /// are retained until a checkpoint replaces the log.
+    /// Removes a failed write's files. If the record that references them was to be `logged` and a
+    /// disk error occurred, the log may or may not contain the record. In that case, the files are
+    /// retained until a checkpoint replaces the log.
     pub(crate) fn abandon_files(
         &self,
         paths: impl Iterator<Item = String>,

@@ -33,8 +33,8 @@ impl Drop for WriteLock {
 }
 
 impl Storage {
-    /// Returns the tables whose writers are blocked by a change that reads them, in no particular
-    /// order.
+    /// Returns, in no particular order, the tables whose writers are blocked while a change reads
+    /// the table.
     pub fn write_locked_tables(&self) -> Vec<TableId> {
         self.write_locks().list()
     }

@@ -67,7 +67,7 @@ impl Snapshot {
         found
     }
 
-    /// Records that a transaction in the table is lost. An existing record is retained.
+    /// Records the loss of a transaction that changed the table. An existing record is retained.
     pub(crate) fn note_lost(&mut self, table: TableId, what: &str) {
         let key = table.to_string();
         if self.record(LOST_RECORDS, &key).is_none() {
@@ -75,7 +75,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether a transaction in the table is lost.
+    /// Whether a transaction that changed the table is lost.
     pub(crate) fn is_missing_records(&self, table: TableId) -> bool {
         self.record(LOST_RECORDS, &table.to_string()).is_some()
     }

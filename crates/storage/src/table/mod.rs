@@ -67,8 +67,9 @@ pub struct TableSnapshot {
     pub(crate) head: Arc<TableHead>,
     /// Partitions as of the last checkpoint or bulk write.
     pub(crate) cold: Arc<PartitionMap>,
-    /// Partitions that small commits have changed since then; they hide the cold ones. There are
-    /// few of them, so a commit copies only a few, regardless of the table's number of partitions.
+    /// Partitions that small commits have changed since then; they hide the cold partitions they
+    /// replace. There are few such partitions, so a commit copies only a few, regardless of the
+    /// table's number of partitions.
     pub(crate) hot: PartitionMap,
     /// Partitions that are retained but invisible.
     pub(crate) detached: Arc<PartitionMap>,
@@ -178,7 +179,7 @@ impl TableSnapshot {
     }
 
     /// Returns the transactions whose rows are in the table's runs and segments, oldest first.
-    /// Transactions that a checkpoint or a merge combined count as the latest one.
+    /// Transactions that a checkpoint or a merge combined count as the latest of them.
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         let mut found: BTreeMap<u64, TransactionInfo> = BTreeMap::new();
         for (_, partition) in self.partitions().iter() {
@@ -245,7 +246,7 @@ impl TableSnapshot {
         self.hot.get(&floor).or_else(|| self.cold.get(&floor))
     }
 
-    /// Whether both have identical runs and segments under the same definition.
+    /// Whether both tables have identical runs and segments under the same definition.
     pub(crate) fn same_content(&self, other: &Self) -> bool {
         let same_maps = |a: &PartitionMap, b: &PartitionMap| {
             let pairs = || a.iter().zip(b.iter());
@@ -354,9 +355,9 @@ pub struct PartitionInfo {
     pub overlap: usize,
     /// Size of the segments in bytes.
     pub disk_bytes: u64,
-    /// Whether some of its rows are in Parquet files.
+    /// Whether some of the partition's rows are in Parquet files.
     pub parquet: bool,
-    /// Size of its Parquet files in bytes.
+    /// Size of the partition's Parquet files, in bytes.
     pub parquet_bytes: u64,
 }
 
@@ -377,8 +378,8 @@ impl Slice {
         self.rows.len()
     }
 
-    /// Whether the slice's cells are read in place, so reading a single cell is not more expensive
-    /// than reading many.
+    /// Whether cells are read in place, so reading cells one by one is no more expensive than
+    /// reading many at once.
     pub fn is_plain(&self) -> bool {
         !matches!(&self.source, RowSource::Segment(segment) if segment.is_parquet())
     }

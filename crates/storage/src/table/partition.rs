@@ -81,7 +81,7 @@ impl Partition {
         segments.chain(self.runs.iter().map(|run| run.last_lsn)).max().unwrap_or(0)
     }
 
-    /// Files that contain its rows.
+    /// Files that contain the partition's rows.
     pub(crate) fn files(&self) -> impl Iterator<Item = Arc<StoredFile>> {
         self.segments.iter().map(|segment| Arc::clone(&segment.file))
     }

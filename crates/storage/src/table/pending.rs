@@ -1,4 +1,4 @@
-//! Rows that wait for a commit, and how their own session sees them.
+//! Rows waiting for a commit, and their visibility within their own session.
 //!
 //! The state machine that applies commits also applies these rows to a snapshot. However, they are
 //! not logged, and other sessions do not see them. Discarded rows leave only symbol strings that no

@@ -136,7 +136,7 @@ impl RowSource {
         }
     }
 
-    /// Deleted rows that are still in its file, if any.
+    /// Deleted rows that are still in the source's file, if any.
     pub(crate) fn dead(&self) -> Option<&Arc<DeadRows>> {
         match self {
             Self::Segment(segment) => segment.dead(),

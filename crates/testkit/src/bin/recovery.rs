@@ -1,6 +1,6 @@
-//! `recovery [--mib N] [--partitions N]`: measures how long it takes to start when N MiB of log
-//! must be replayed, and how long for a root with N partitions. It also checks that a damaged table
-//! does not affect other tables.
+//! `recovery [--mib N] [--partitions N]`: measures startup time when N MiB of log must be replayed,
+//! and for a root with N partitions. It also checks that a damaged table does not affect other
+//! tables.
 //!
 //! Prints the measurements and `N passed, N failed`. The exit code is 1 on any failure.
 

@@ -27,7 +27,7 @@ const FLAG_DELTA_DICTIONARY: u8 = 0x08;
 const FLAG_ZSTD: u8 = 0x10;
 /// The protocol's message size limit; all messages written here are smaller.
 const MESSAGE_BYTES: usize = 16 << 20;
-/// Maximum size of a row in bytes, so that it fits in a message with other rows.
+/// Maximum row size in bytes, chosen so that a row fits in a message with other rows.
 const ROW_BYTES: usize = 15 << 20;
 /// Bytes assumed for a column's flag, prefix and name in the initial estimate.
 const COLUMN_BYTES_GUESS: usize = 16;

@@ -140,8 +140,8 @@ impl Compact<'_> {
         Some((header & 0x0f, count))
     }
 
-    /// Skips a value. `in_list` states whether the value is in a list, where a boolean occupies one
-    /// byte, unlike in a struct.
+    /// Skips a value. `in_list` states whether the value is a list element. In lists, unlike in
+    /// structs, a boolean occupies one byte.
     fn skip(&mut self, kind: u8, in_list: bool, nested: usize) -> Option<()> {
         let nested = nested.checked_sub(1)?;
         match kind {

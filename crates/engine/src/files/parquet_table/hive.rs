@@ -8,7 +8,7 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Returns the columns that the directories of `paths` define, and their values for each path.
 /// Omits columns for which `known` returns true. Returns no columns if the paths define different
-/// ones. Integers are INT or LONG; all other values are VARCHAR.
+/// columns. Integers are INT or LONG; all other values are VARCHAR.
 pub(super) fn columns_of(
     paths: &[&str],
     known: &dyn Fn(&str) -> bool,

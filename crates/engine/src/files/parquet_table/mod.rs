@@ -2,7 +2,7 @@
 //!
 //! Files are read but never memory-mapped, because users may truncate them during a query. Columns
 //! written by this database retain their SQL type (footer key `tidemark`, written by
-//! `tidemark-wire`); other columns get the nearest type. Columns of several files are matched by
+//! `tidemark-wire`); other columns get the nearest type. With several files, columns are matched by
 //! name. Directory names (`year=2026/month=01`) also become columns.
 
 mod columns;

@@ -49,7 +49,7 @@ const BATCHES_AHEAD: usize = 2;
 /// Source of a result column in one file.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// A column of the file, with its type there.
+    /// A column in the file, with its type in the file.
     Column(usize, SqlType),
     /// A value from the file's directory names.
     Path(ScalarValue),

@@ -192,7 +192,7 @@ impl Text {
 }
 
 /// Time in milliseconds after a file is examined during which appended data does not count as a
-/// change. Without it, each statement on a growing log file would be bound again and again.
+/// change. Without this delay, every statement on a growing log file would be bound repeatedly.
 const FRESH_MS: u64 = 1_000;
 
 /// Number of bytes compared at each end of a file.

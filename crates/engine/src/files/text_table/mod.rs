@@ -2,7 +2,7 @@
 //!
 //! TypeScript detects the format (delimiter, header, columns, types) as it does for an import. A
 //! file that is not UTF-8 CSV is first converted to a copy next to the database. Files are streamed
-//! one after another in name order. Columns of several files are matched by name.
+//! one after another in name order. With several files, columns are matched by name.
 
 mod file;
 mod scan;

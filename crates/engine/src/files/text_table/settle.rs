@@ -1,6 +1,6 @@
 //! Determines the final column types. A type guessed from a file's first lines is widened if later
-//! values do not fit it, as in an import. A column in several files gets a type that fits all their
-//! values.
+//! values do not fit it, as in an import. A column that occurs in several files gets a type that
+//! fits all its values.
 
 use std::collections::HashMap;
 use std::io::Read;

@@ -20,8 +20,8 @@ use crate::runtime::guard;
 use commit_requests::{CommitRequest, Group};
 pub use messages::Messages;
 
-/// Maximum total size in bytes of messages that are read on the calling thread, because handing
-/// them to another thread would take longer.
+/// Messages of up to this many bytes in total are read on the calling thread, because handing them
+/// to another thread would take longer.
 const SMALL_BYTES: usize = 4 * 1024;
 /// Number of message bytes to read before the socket is polled again.
 const READ_BYTES: usize = 4 * 1024 * 1024;

@@ -196,7 +196,7 @@ const VALUES: &[&[u8]] = &[
 ];
 
 /// A table with a column of each type that the fast path supports, and of some types that it does
-/// not.
+/// not support.
 fn target() -> Tables {
     let types = [
         SqlType::Symbol,
