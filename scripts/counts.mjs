@@ -8,7 +8,7 @@ import { unclearWords } from './words.mjs';
  * from their sources.
  */
 const NOT_READ = /^docs\/decisions\/|\.generated\./;
-/** Folders without unclear words. Each new unclear word in them is reported with its line. */
+/** Folders without unclear words. Any new unclear word there is reported with its line. */
 const CLEAR = /^(ts|docs|scripts)\/|^[\w.-]+$/;
 
 /** @param {Map<string, string>} texts file → text, for every counted file */
@@ -51,8 +51,8 @@ function typeTests(texts) {
 }
 
 /**
- * Counts random seeds. The suite must produce the same result on every run, so a seed is 1 or taken
- * from SEED.
+ * Counts random seeds. The suite must produce the same result on every run, so every seed is either
+ * 1 or taken from SEED.
  */
 function lucky(texts) {
   const chances = [

@@ -28,7 +28,7 @@ if (!existsSync(tool('llvm-cov')) || !existsSync(tool('llvm-profdata'))) {
 const folder = join(targetDirectory, 'coverage');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-// Instruments only the project's own crates, so that dependencies are not recompiled.
+// Instruments only the project's own crates, so dependencies are not recompiled.
 const wrapper = join(folder, 'rustc');
 writeFileSync(wrapper, '#!/bin/sh\nexec "$@" -C instrument-coverage\n', { mode: 0o755 });
 const env = {

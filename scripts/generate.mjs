@@ -1,7 +1,7 @@
 /**
  * Writes the generated files: TypeScript types from the Rust types in `crates/ast`, `crates/border`
- * and `crates/types`; the generated documents; the index of the decision records; the trees of the
- * binder's test cases; and the parser as a script for the SQL case runner.
+ * and `crates/types`; the generated documents; the index of the decision records; the syntax trees
+ * of the binder's test cases; and the parser as a script for the SQL case runner.
  *
  * `npm run generate` rewrites them. `npm run generate -- --check`, which continuous integration
  * runs, fails if a committed file differs from its generated content.

@@ -44,7 +44,8 @@ async function measure() {
         `--dump-after=${COUNTED}`,
         join(targetDirectory, 'release', name),
       ],
-      // Allocations that never return memory execute the same instructions in every run.
+      // With a single arena, allocations that never return memory execute the same instructions in
+      // every run.
       { quiet: true, env: { MALLOC_ARENA_MAX: '1' } },
     );
     const entries = [...output.matchAll(/^(\d+)\t(.+)$/gm)];

@@ -1,5 +1,5 @@
-// Shared by `coverage` and `mutants`: the code in which a defect could lose rows, and the tests and
-// harnesses that check it.
+// Shared by `coverage` and `mutants`: the code where a defect could lose rows, and the tests and
+// harnesses that check this code.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 

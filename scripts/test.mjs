@@ -11,7 +11,7 @@ import { setupTests } from './setup-tests.mjs';
 import { must, root, run, script, step, targetDirectory, TEST_ALL } from './steps.mjs';
 import { recordedSeconds, TestTimes } from './test-times.mjs';
 
-/** Number of concurrent programs. It assumes that one of them is usually waiting. */
+/** Number of concurrent programs, assuming that one of them is usually waiting. */
 const BESIDE = 3;
 /** Number of lines repeated at the end for each failure. */
 const REPEATED_LINES = 16;
@@ -102,7 +102,7 @@ const QUICK_TIERS = [
   ['build/test/correctness/malformed-statements.js', '--statements', '10000'],
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
-/** Arguments of harnesses that measure times and must therefore run alone. */
+/** Arguments with which a harness measures times and must therefore run alone. */
 const TIMED = ['--latency', '--within', '--jumps', '--partitions'];
 
 /** Returns a suite's program: its name, whether it runs alone, and how to run it. */

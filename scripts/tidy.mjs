@@ -43,7 +43,7 @@ const BANNED_NAMES = /^(utils?|helpers?|common|managers?|misc)$/i;
 const MACHINE_PATHS = new RegExp(
   ['/wo' + 'rk/', '/ho' + 'me/\\w', '/ro' + 'ot/', 'C:\\\\Us' + 'ers'].join('|'),
 );
-/** A path in backticks below a project folder, without wildcards. */
+/** A path in backticks that lies in a project folder and contains no wildcards. */
 const NAMED_PATHS = /`((?:crates|ts|native|scripts|test|docs|\.ci|\.github)\/[\w./-]+)`/g;
 const REMINDER = new RegExp('\\b(TO' + 'DO|FIX' + 'ME|X' + 'XX)\\b(?!\\(#\\d+\\))');
 

@@ -23,7 +23,7 @@ function code(folder) {
     });
 }
 
-/** Returns the text between the bracket that ends just before `start` and its closing bracket. */
+/** Returns the text between the opening bracket just before `start` and its closing bracket. */
 function block(text, start) {
   let [depth, at] = [1, start];
   for (; depth > 0 && at < text.length; at += 1) {

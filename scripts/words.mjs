@@ -1,5 +1,5 @@
-// Unclear words that have a better term, in comments, documents and names. `tidy` allows none in
-// `ts`, `scripts` and the documents, and no increase elsewhere.
+// Unclear words that have a better term. `tidy` checks comments, documents and names. It allows no
+// unclear words in `ts`, `scripts` and the documents, and no increase elsewhere.
 import { extname } from 'node:path';
 
 /** A word, as a lower-case pattern, and its replacement. */

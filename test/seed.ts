@@ -1,5 +1,5 @@
 /**
- * The seed of a random test. In the suite it is constant, so that the result depends only on the
+ * The seed of a random test. In the suite the seed is constant, so the result depends only on the
  * tested change. SEED=n sets a different seed, and long runs choose their own.
  */
 export function suiteSeed(): number {

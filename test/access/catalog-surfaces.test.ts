@@ -8,7 +8,10 @@ import test from 'ava';
 import type { TestServer } from '../golden/server.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
-/** Permissions on an object that no other case uses, and what they make visible and readable. */
+/**
+ * Permissions on an object that no other case uses, with what they make visible and what they make
+ * readable.
+ */
 interface Case {
   readonly is: 'table' | 'view';
   readonly grants: readonly string[];
@@ -141,7 +144,7 @@ async function words(who: string, query: string): Promise<ReadonlySet<string>> {
   return new Set<string>(found);
 }
 
-/** Lists with one row per column or key. They show a table only together with its columns. */
+/** Lists with one row per column or key. They show a table only if they show its columns. */
 const OF_COLUMNS =
   /columns|pg_attribute|pg_attrdef|pg_index|_indexes|pg_constraint|constraint|key_column/;
 

@@ -583,7 +583,7 @@ class Sequence {
       if ((refusal === null) !== this.#lives(connection)) {
         return `session of ${connection.name}: ${refusal?.message ?? 'continues'}`;
       }
-      // Ended sessions are also checked, because their running statements use the current
+      // Ended sessions are also checked, because statements still running in them use the current
       // permissions.
       const reach = this.#reachOf(connection);
       for (const table of TABLES) {

@@ -39,7 +39,7 @@ async function attempt(row: Row, permissions: readonly string[]): Promise<string
   return error;
 }
 
-/** A grant on a table covers its columns, so a refusal may name the column or the table. */
+/** A grant on a table covers its columns, so a refusal may name either the column or the table. */
 function isRefusal(error: string, need: string): boolean {
   const denied = /^Access denied \[(.*)\]$/.exec(error)?.[1];
   if (denied === undefined) {

@@ -15,7 +15,10 @@ const { values } = parseArgs({
 });
 const count = Number(values.count);
 const LIMIT = 4.5;
-/** The slowest times are discarded, because machine pauses have nothing to do with logins. */
+/**
+ * The slowest times are discarded, because they come from pauses of the machine rather than from
+ * logins.
+ */
 const KEPT_FRACTION = 0.9;
 
 const server = await startAccessServer();

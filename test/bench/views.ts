@@ -104,8 +104,9 @@ type View = keyof typeof POSITIONS;
 const pause = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
 /**
- * Waits until a view shows the current rows of its base, and returns the milliseconds. Polls every
- * other millisecond, because polling without a pause would take up a core that refreshes need.
+ * Waits until a view shows the current rows of its base, and returns how many milliseconds this
+ * took. Polls every other millisecond, because polling without a pause would take up a core that
+ * refreshes need.
  */
 async function caughtUp(server: TestServer, view: View): Promise<number> {
   const began = performance.now();

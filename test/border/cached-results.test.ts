@@ -65,7 +65,7 @@ test('the result of a small query is cached until the next commit', async (t) =>
 });
 
 const NEVER = [
-  // This query reads more rows than a small query may read.
+  // This query reads more rows than a small query may.
   "SELECT count() FROM t WHERE x > 100 AND s != 's3'",
   'SELECT rnd_long() FROM t LIMIT 3',
   'SELECT now(), x FROM t LIMIT 3',

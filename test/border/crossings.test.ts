@@ -17,7 +17,7 @@ import { readStatement } from '../../ts/sql/index.js';
 
 type Method = (this: unknown, ...given: unknown[]) => unknown;
 
-/** Records the names of the addon's methods called from now on. */
+/** Records the names of all addon methods called from now on. */
 function countCalls(): string[] {
   const native = createRequire(import.meta.url)('#native') as typeof Addon;
   const calls: string[] = [];

@@ -44,7 +44,7 @@ async function saved({ page }: ConsolePage, name: string): Promise<Buffer> {
 
 /** Returns the root element of an SVG, parsed as strict XML. */
 async function rootOf({ page }: ConsolePage, svg: string): Promise<string> {
-  // Parses on a separate page, because the console's content policy forbids it.
+  // Parses on a separate page, because the content policy of the console's own page forbids it.
   const other = await page.context().newPage();
   const read = `new DOMParser().parseFromString(${JSON.stringify(svg)}, 'image/svg+xml')`;
   const name = await other.evaluate<string>(`${read}.documentElement.tagName`);

@@ -98,7 +98,7 @@ export class ConsolePage {
       viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
       colorScheme: options.scheme ?? 'light',
       ...(options.timezone === undefined ? {} : { timezoneId: options.timezone }),
-      // Screenshots and waits must not catch a colour transition.
+      // Screenshots and waits must not happen in the middle of a colour transition.
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     });

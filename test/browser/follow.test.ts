@@ -64,7 +64,7 @@ browserTest('new rows appear at the end; an idle table causes no requests', asyn
     await more('grows', 201, 203);
     await page.locator('.grid-cell', { hasText: /^203$/ }).waitFor();
     t.is(await page.locator('.follow-new').count(), 0);
-    // Above 2^53 a number would lose its last digit.
+    // A JavaScript number above 2^53 would lose its last digit.
     await rows("INSERT INTO grows VALUES ('2026-01-01T01:00:00Z', 9007199254740993)");
     await page.locator('.grid-cell', { hasText: /^9,007,199,254,740,993$/ }).waitFor();
     await page.waitForTimeout(3000);

@@ -108,7 +108,8 @@ browserTest('an expired session asks for a login once, and the text is kept', as
   // The stream never ends. If it were started later, it would be the first refused request.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
   await until(() => [...requested].some(isStream), 'the stream has started');
-  // Delays the page's own requests, because the first refused request asks the user to sign in.
+  // Delays the page's own requests, because the first request to be refused triggers the sign-in
+  // prompt.
   let refused = (): void => undefined;
   const refusal = new Promise<void>((resolve) => (refused = resolve));
   const questions = /\/(?:exec\?|api\/v1\/)/;
@@ -137,7 +138,7 @@ browserTest('an expired session asks for a login once, and the text is kept', as
   await joe.page.unroute(questions);
   t.regex(await joe.problem(), /session has ended/);
   t.is(await joe.page.locator('.cm-content').count(), 0);
-  // While it asks the user to sign in, the page sends no requests and signs no user in
+  // While the sign-in prompt is open, the page does not send requests or sign in a user
   // automatically.
   const before = joe.requests.length;
   await joe.page.waitForLoadState('networkidle');

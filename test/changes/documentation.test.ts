@@ -62,7 +62,7 @@ test('a table is copied in Node.js and in Python, and curl receives the events',
   await until(() => filtered?.out().includes('range') === true, 'the filtered feed sends a range');
   await until(() => plain?.out().includes('position') === true, 'a feed');
   // The listening program prints nothing before the first notification, so rows are inserted until
-  // it reports one.
+  // a notification is printed.
   let second = 10;
   await until(async () => {
     second += 1;

@@ -134,7 +134,7 @@ export class Consumer {
   readonly added: (readonly unknown[])[] = [];
   #rows: (readonly unknown[])[] = [];
   #time = 0;
-  /** Events since the last `id`. After a reconnect they are sent again. */
+  /** Events since the last `id`, which are sent again after a reconnect. */
   #open: FeedEvent[] = [];
 
   get txn(): number {

@@ -76,7 +76,7 @@ export async function answerTo(
 }
 
 /**
- * Whether a response matches PostgreSQL's. Names are compared ignoring case, as clients do. An
+ * Whether a response matches PostgreSQL's. Names are compared case-insensitively, as clients do. An
  * expression without an alias has a different default name in Tidemark.
  */
 export function isSame(answer: Answer | string, expected: Answer): boolean {

@@ -11,7 +11,7 @@ export const run = promisify(execFile);
 /** The folder in which `scripts/setup-tests.mjs` installs third-party tools. */
 const CACHE = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
 export const TOOLS = process.env['TIDEMARK_TOOLS_DIR'] ?? join(CACHE, 'tidemark', 'tools');
-// Sets the same PATH as the whole suite, so that tests run individually also find the tools.
+// Sets the same PATH as the whole suite, so individually run tests also find the tools.
 process.env['PATH'] = [
   join(TOOLS, 'bin'),
   join(TOOLS, 'venv', 'bin'),
@@ -32,7 +32,7 @@ export function skip(t: ExecutionContext, why: string): void {
   t.pass(`skipped: ${why}`);
 }
 
-/** Whether a command runs successfully. */
+/** Whether a command exists and runs successfully. */
 export async function has(command: string, ...args: readonly string[]): Promise<boolean> {
   try {
     await run(command, [...args]);

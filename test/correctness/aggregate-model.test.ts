@@ -20,7 +20,7 @@ import {
 let server: TestServer;
 
 test.before(async () => {
-  // Scans use many chunks, so that partial states are merged.
+  // Scans use many chunks, so partial states are merged.
   const parallel = ['query.scan.part.rows=2', 'shared.query.worker.count=4'];
   const set = ['cairo.commit.mode=nosync', 'log.level=error', ...parallel];
   server = await startTestServer({ set });
@@ -60,7 +60,7 @@ const TYPES: Readonly<Record<string, readonly [string, string, string]>> = {
   'DOUBLE[]': ['ARRAY[1.0, null]', 'ARRAY[2.0, 1.0]', 'ARRAY[3.0, 5.0]'],
 };
 
-/** Types without a null value. They store zero instead. */
+/** Types that cannot represent null and store zero instead. */
 const NEVER_NULL: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT']);
 
 const isNumeric = (type: string): boolean =>
@@ -233,7 +233,7 @@ function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): 
   const typed = chosen || form.name.startsWith('bit_');
   const zero = typed && expected === null ? NULL_REPLACEMENTS[type] : null;
   if (expected === undefined) {
-    // If there is no model, the result for no values must at least be null or empty.
+    // If there is no model, the aggregate of no values must at least be null or empty.
     const fault = known(rows).length === 0 && found !== null && found !== '';
     return fault ? [`${JSON.stringify(found)} of nothing`] : [];
   }

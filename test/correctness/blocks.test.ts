@@ -1,7 +1,7 @@
 /**
- * Numeric filters and LIMIT queries, which skip blocks of a table, compared with the same queries
- * over computed columns, which cannot skip blocks. Covers files, updated cells, deleted rows and
- * late rows.
+ * Numeric filters and LIMIT queries, which can skip blocks of a table. Each is compared with the
+ * same query over computed columns, which cannot skip blocks. Covers files, updated cells, deleted
+ * rows and late rows.
  */
 import test from 'ava';
 

@@ -67,7 +67,7 @@ export class Tidemark implements Database {
   }
 }
 
-/** For each input line of statements, prints one line of JSON. */
+/** For each line of statements that it reads, prints one line of JSON. */
 const DUCKDB_PROGRAM = `
 import datetime, decimal, json, sys
 import duckdb

@@ -94,7 +94,10 @@ interface Trial {
   readonly what: string;
 }
 
-/** Result of a sweep: how many statements ran, refusals by reason, and different answers. */
+/**
+ * Result of a sweep: the number of statements that ran, the refusals by reason, and the differing
+ * answers.
+ */
 interface Sweep {
   readonly statements: Map<Source, number>;
   /** Number of runs with one parameter, with all of them, and with an array. */

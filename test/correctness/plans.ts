@@ -1,6 +1,6 @@
 /**
  * Runs the other programs with plans that small tables do not get by default: scans in chunks of 1
- * to 7 rows on 1 to 7 workers, so that chunks end both inside segments and at their ends.
+ * to 7 rows on 1 to 7 workers. Chunks therefore end both inside segments and at segment ends.
  *
  *     npm run plans -- --plans N --seed S       N of the 28 settings, 0 for all
  */

@@ -47,7 +47,7 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => Value>> = {
   '%': (a, b) => (b === 0 ? null : a % b),
 };
 
-/** Normalizes the minus zero of an integer. */
+/** Normalizes an integer's negative zero. */
 const withoutNegativeZero = (value: Value): Value =>
   typeof value === 'number' ? value + 0 : value;
 

@@ -43,7 +43,7 @@ function examplesOf(page: string): Example[] {
   }));
 }
 
-/** Splits at semicolons at the ends of lines. */
+/** Splits at semicolons at line ends. */
 function statementsOf(code: string): string[] {
   return code
     .split(/;\s*$/m)

@@ -18,7 +18,7 @@ interface Setup {
   readonly headers?: Record<string, string>;
   /** Languages of the blocks that this test runs; all of them if absent. */
   readonly languages?: readonly string[];
-  /** Minimum number of outputs that the page shows and this test compares; defaults to 0. */
+  /** Minimum number of outputs shown on the page that this test must compare; defaults to 0. */
   readonly minOutputs?: number;
   /** Whether the page shows the output of every example. */
   readonly showsAll?: boolean;

@@ -208,7 +208,7 @@ function compareJson(expected: Expectation, text: string): string[] {
     : [difference('body', printExact(expectedBody), printExact(rest))];
 }
 
-/** Replaces the members at the dotted paths, so that only their presence is compared. */
+/** Replaces the members at the dotted paths, so only their presence is compared. */
 function withoutPaths(document: Json, paths: readonly string[]): Json {
   return paths.reduce<Json>((rest, path) => withoutPath(rest, path.split('.')), document);
 }

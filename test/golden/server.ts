@@ -113,7 +113,7 @@ interface RunningCli {
   readonly err: () => string;
 }
 
-/** Servers to stop, so that a test that ends early leaves none running. */
+/** Servers to stop, so a test that ends early leaves none running. */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) {

@@ -1,4 +1,4 @@
-/** The table of docs/http.md, generated from the routes by `npm run generate`. */
+/** The table in docs/http.md, generated from the routes by `npm run generate`. */
 import type { StaticFile } from '../../ts/http/response/static-files.js';
 import type { Route } from '../../ts/http/route.js';
 import { createRoutes } from '../../ts/http/routes/index.js';

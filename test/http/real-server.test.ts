@@ -10,7 +10,7 @@ import { until } from '../until.js';
 
 const WAIT_MS = 60_000;
 const MEGABYTE = 1024 * 1024;
-/** A query that would run for days, so that only cancellation ends it. */
+/** A query that would run for days, so only cancellation ends it. */
 const ENDLESS =
   'from long_sequence(1000000) a cross join long_sequence(1000000) b where a.x * b.x % 7 = 3';
 

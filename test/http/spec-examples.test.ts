@@ -1,6 +1,6 @@
 /**
- * Every promise that the HTTP documentation makes, tested with the curl command that a reader would
- * use: documented paths, parameters, defaults and bodies.
+ * Every promise in the HTTP documentation, tested with the curl command that a reader would use:
+ * documented paths, parameters, defaults and bodies.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

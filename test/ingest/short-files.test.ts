@@ -162,7 +162,7 @@ real('atomicity, forceHeader and a schema do not change what the last line is', 
       }
     }
   }
-  // The last line affects the types like any other line.
+  // The last line affects the detected types like any other line.
   const last = await send('atomicity=abort', 'id,v\n1,2\n2,3.5');
   t.deepEqual([last.rowsImported, last.columns?.[1]?.type], [2, 'DOUBLE']);
   t.deepEqual(await rows(server, 'SELECT v FROM short'), [[2], [3.5]]);

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { send, rowsOf } from './client.js';
 
-/** A query that would run for days in little memory, so that only cancellation ends it. */
+/** A query that would run for days in little memory, so only cancellation ends it. */
 const HEAVY =
   'select count() from long_sequence(10000) a cross join long_sequence(1000000000000) b ' +
   'where a.x + b.x = -1';
@@ -43,7 +43,7 @@ async function cancelAll(): Promise<void> {
 /** Starts a heavy query that holds the only slot; `end` cancels it. */
 async function heavyQuery(): Promise<{ end(): Promise<string | undefined> }> {
   const running = send(server, HEAVY);
-  // Uses random values, so that its result is not cached.
+  // Uses random values, so the result is not cached.
   const other = 'select sum(y * rnd_int(1, 2, 0)) from large';
   await until(async () => {
     const { error } = await send(server, other);

@@ -98,7 +98,7 @@ function callOf(kind: string, signature: string): Call {
   return { kind, name, text: `${name}(${args.join(', ')})` };
 }
 
-/** Counts in a way that reads every value, whatever its type. */
+/** Counts rows in a way that reads every value, whatever its type. */
 const COUNT = 'sum(case when r is null then 0 else 1 end)';
 
 /** Builds a statement that computes the whole call but returns little. */

@@ -204,8 +204,8 @@ function withSchema(schema: string): Promise<string> {
 }
 
 /**
- * Alters sizes, counts and offsets in the file. Any byte may be a length, so any byte may be
- * altered.
+ * Alters sizes, counts and offsets in the file. Since any byte may be part of a length, any byte
+ * may be altered.
  */
 test.serial('Parquet files with false lengths do not exhaust memory', async (t) => {
   const before = await peakMegabytes();

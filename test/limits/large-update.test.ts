@@ -64,7 +64,7 @@ test('large and joined UPDATEs and a type change succeed in bounded memory', asy
   const typed = 'select count() from t where x > 0 and d::double != (x * 7919) % 3000001';
   t.deepEqual(await rows(typed), [[0]]);
 
-  // An interrupted change leaves no trace. Its expression is slow, so that it cannot complete
+  // An interrupted change leaves no trace. Its expression is slow, so the change cannot complete
   // before the interruption.
   const slow = "regexp_replace(rpad('nothing ' || x, 400, 'no'), '(.|..|...)+(r|w)+9', 'a')";
   const text = `update t set d = 'nothing', v = ${slow}, s = 'two'`;

@@ -27,7 +27,7 @@ test('shutdown skips the last checkpoint, and the next start recovers every row'
     const rows = Array.from({ length: 500 }, (_, row) => hour(from + row));
     await exec(server, `INSERT INTO t VALUES ${rows.join(', ')}`);
   }
-  // Leftovers of a query that was cancelled.
+  // Leftovers from a cancelled query.
   mkdirSync(join(root, 'tmp', 'datafusion-left'));
   writeFileSync(join(root, 'tmp', 'datafusion-left', 'spilled'), 'rows');
   const began = performance.now();

@@ -16,7 +16,7 @@ import { casesOf, Ground, type Outcome, run, textOf } from './operators/run.js';
 const seed = suiteSeed();
 const ROWS = 50_000;
 const TERMS = 100_000;
-/** Timeout for statements that set none, in milliseconds. */
+/** Timeout in milliseconds for statements that do not set one. */
 const QUERY_TIMEOUT_MS = 1_000;
 /** Time budget for the cases of one memory size, in milliseconds. */
 const BUDGET_MS = 10_000;

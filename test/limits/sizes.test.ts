@@ -1,4 +1,7 @@
-/** Size limits. Each has a configuration key, and its error names the object and the limit. */
+/**
+ * Size limits. Each has a configuration key, and the error for exceeding it names the object and
+ * the limit.
+ */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';

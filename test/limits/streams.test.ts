@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { send, rowsOf } from './client.js';
 import { cpuSeconds, peakMegabytes, timed } from './measure.js';
 
-/** Maximum growth of the process memory in MiB. */
+/** Maximum growth of the process's memory, in MiB. */
 const MORE_MEGABYTES = 256;
 /** Maximum time on a busy machine for work that takes a few milliseconds. */
 const SOON_MS = 3000;

@@ -189,8 +189,8 @@ test('idle senders are closed, excess senders are refused, and a stop commits ro
     return !last.isClosed;
   }, 'a connection is free again');
   await last.send('silent x=2i 2\n');
-  // The row is committed immediately, because its connection had no commit for a whole interval.
-  // The next row has to wait until the interval has passed.
+  // The first row is committed immediately, because its connection had not committed anything for a
+  // whole interval. The next row has to wait until the interval has passed.
   await shows(small, 'select x from silent', [[1], [2]]);
   await last.send('silent x=3i 3\n');
   await sleep(100);

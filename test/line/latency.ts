@@ -3,10 +3,10 @@
  *     [--mode sync] [--folder DIR]
  *
  * Measures the time until a batch of lines over HTTP is acknowledged, with N concurrent clients.
- * First, each client sends batches at a fixed interval. Then each sends the next batch right after
- * the response, which yields the maximum throughput. A separate server runs in DIR, and fdatasync
- * of another file there is measured for comparison. Commit and request times come from the server's
- * metrics. The rows of a batch are in time order.
+ * First, each client sends batches at a fixed interval. Then each sends its next batch as soon as
+ * it has the response, which yields the maximum throughput. A separate server runs in DIR. For
+ * comparison, fdatasync of another file in DIR is measured. Commit and request times come from the
+ * server's metrics. The rows of a batch are in time order.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * Sign-on attacks and faults, each with the tests that cover it. If a listed test is renamed or
- * removed, its entry fails here.
+ * Sign-on attacks and faults, each with the tests that cover it. This test fails if a listed test
+ * is renamed or removed.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

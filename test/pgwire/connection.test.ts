@@ -343,8 +343,8 @@ async function isStuck(socket: Socket): Promise<boolean> {
   return before > 0 && socket.writableLength === before;
 }
 
-// This test is serial, because the flood keeps this process busy and other connections have login
-// deadlines.
+// This test is serial, because the flood keeps this process busy and logins on other connections
+// have a deadline.
 test.serial('a client that sends without reading is no longer answered', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);

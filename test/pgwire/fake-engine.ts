@@ -284,7 +284,7 @@ function rowStream(journal: Journal, total: number, codes: readonly number[]): R
         end();
         return Promise.resolve(null);
       }
-      // Returns more rows than requested, so that the protocol has to truncate the result.
+      // Returns more rows than requested, so the protocol has to truncate the result.
       const count = Math.min(total - at, maxRows === undefined ? CHUNK_ROWS : maxRows + 2);
       const rows: Buffer[] = [];
       for (let index = 0; index < count; index += 1, at += 1) {

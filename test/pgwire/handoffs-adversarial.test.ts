@@ -1,5 +1,6 @@
 /**
- * Clients that try to tell the engine and the server apart, or that occupy handed-off connections.
+ * Clients that try to tell the engine and the server apart, or that keep handed-off connections
+ * busy.
  */
 import test, { type ExecutionContext } from 'ava';
 

@@ -1,6 +1,6 @@
 /**
  * Connections handed off to the engine. Responses must be byte-identical to those without handoffs,
- * whatever else a client sends or experiences.
+ * whatever else a client sends and whatever happens to it.
  */
 import test, { type ExecutionContext } from 'ava';
 

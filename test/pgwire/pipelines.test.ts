@@ -1,6 +1,6 @@
 /**
  * Pipelines of INSERTs. However their bytes are split, and whether or not a message repeats the
- * previous one, responses are in order and a statement's rows are committed together.
+ * previous one, responses arrive in order and a statement's rows are committed together.
  */
 import test from 'ava';
 import fc from 'fast-check';

@@ -18,8 +18,8 @@ const AHEAD = 4;
 /** Number of consecutive batches that a quiet sender sends, per protocol. */
 const QUIET = 8;
 /**
- * Slots are assigned per message. Before a quiet batch is acknowledged, a busy connection may get a
- * slot for each of its messages in flight, and for as many again that were answered earlier.
+ * Slots are assigned per message. Before a quiet batch is acknowledged, a busy connection may get
+ * slots for all of its messages in flight, and for as many messages that were answered earlier.
  */
 const MAX_COMMITS = 2 * QUIET * 2 * (AHEAD + 1);
 
@@ -43,7 +43,7 @@ class Race {
   readonly commits: number[] = [];
   isOver = false;
 
-  /** Runs a busy connection; `commit` ends with each acknowledgement. */
+  /** Runs a busy connection. Each call of `commit` ends with an acknowledgement. */
   async busy(commit: () => Promise<void>): Promise<void> {
     const at = this.commits.push(0) - 1;
     while (!this.isOver) {

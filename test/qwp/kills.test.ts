@@ -41,7 +41,7 @@ async function send(server: TestServer, first: number, known: Set<number>): Prom
   }
 }
 
-/** A client whose message is cut off half-way. */
+/** A client whose message is cut off midway. */
 async function cut(server: TestServer): Promise<void> {
   const client = await WebSocketClient.open(Number(new URL(server.url).port), '/write/v4', {});
   client.send(message(FLAG.defer, 1, row('one_side', -1)));

@@ -4,7 +4,7 @@ import { varint } from './requests.js';
 
 export const FLAG = { defer: 0x01, gorilla: 0x04, delta: 0x08 } as const;
 export const TYPE = { long: 0x05, double: 0x07, symbol: 0x09, timestamp: 0x0a } as const;
-/** Deliberately duplicated, so that a wrong value in the server is noticed. */
+/** Deliberately duplicated, so a wrong value in the server is noticed. */
 export const STATUS = {
   ok: 0,
   durable: 2,

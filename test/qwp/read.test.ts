@@ -244,7 +244,7 @@ test('a client requests fewer rows per message, and compression', async (t) => {
 
 for (const credit of [0, 1]) {
   test(`a query can be cancelled with credit ${credit}`, async (t) => {
-    // Each message has one row, so that the client reads as fast as messages are produced.
+    // Each message has one row, so the client reads as fast as messages are produced.
     const [client, other] = await Promise.all([open({ 'X-QWP-Max-Batch-Rows': '1' }), open()]);
     client.request(5, 'SELECT x FROM long_sequence(9000000000)', { credit });
     t.is((await client.next())?.kind, 'batch');

@@ -24,7 +24,7 @@ test.before(async () => {
 test.after.always(() => server.stop());
 
 async function open(t: ExecutionContext, at = server): Promise<ReadClient> {
-  // Each message has one row, so that the client reads as fast as messages are produced.
+  // Each message has one row, so the client reads as fast as messages are produced.
   const headers = { 'X-QWP-Max-Batch-Rows': '1' };
   const client = await ReadClient.open(Number(new URL(at.url).port), headers);
   t.teardown(() => {
@@ -125,7 +125,7 @@ for (const [what, sql, messages] of CANCELS) {
       for (const id of [4, 5, 6, 5]) {
         client.cancel(id);
       }
-      // Official clients send a credit after a cancel, for servers that notice a cancel only with
+      // After a cancel, official clients send a credit for servers that notice a cancel only with
       // the next credit.
       client.grant(5, 1);
       t.like((await client.answer()).last, { id: 5n, status: STATUS.cancelled });

@@ -1,7 +1,7 @@
 /**
- * The recipes in docs/contributing.md: the files that each recipe names must be the source files
- * that mention its example. The route and configuration key recipes are also carried out, by
- * test/http/recipe.test.ts and test/config/recipe.test.ts.
+ * The recipes in docs/contributing.md. The files that each recipe names must be exactly the source
+ * files that mention the recipe's example. The route and configuration key recipes are also carried
+ * out, by test/http/recipe.test.ts and test/config/recipe.test.ts.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -44,12 +44,12 @@ interface FrameCase {
   readonly sql: string;
   readonly holds: (rows: number, seconds: number) => boolean;
   /**
-   * The frame contains rows on both sides but not the current row, and is refused for aggregates
-   * whose states cannot be combined.
+   * The frame contains rows before and after the current row but not the current row itself. It is
+   * refused for aggregates whose states cannot be combined.
    */
   readonly around?: true;
   /**
-   * The frame ends between rows with equal times, and is refused for functions that only DataFusion
+   * The frame ends between rows with equal times. It is refused for functions that only DataFusion
    * runs.
    */
   readonly amid?: true;

@@ -1,4 +1,4 @@
-/** Queries give the same answers whether or not their literals are lifted out. */
+/** Queries give the same answers whether or not their literals are replaced by parameters. */
 import test from 'ava';
 
 import { liftLiterals } from '../../ts/engine/literals.js';

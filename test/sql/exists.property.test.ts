@@ -98,7 +98,10 @@ function comparison(): Test {
       };
 }
 
-/** Returns a sub-query's additional conditions, on its own rows and on rows from both sides. */
+/**
+ * Returns a sub-query's additional conditions: some on its own rows, others on rows from both
+ * sides.
+ */
 function further(): Test {
   return random.pick<Test>([
     comparison(),

@@ -1,6 +1,6 @@
 /**
- * Operators that read a table from its ends, or symbols by their codes, above an input that is not
- * the whole ordered table: a LIMIT, a filter with a LIMIT, or sorted rows.
+ * Operators that read a table from its ends, or read symbols by their codes, above an input other
+ * than the whole ordered table: a LIMIT, a filter with a LIMIT, or sorted rows.
  */
 import test from 'ava';
 

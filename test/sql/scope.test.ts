@@ -4,7 +4,7 @@ import { scopeAt, type Scope } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { ITEMS } from './grammar/index.js';
 
-/** Returns the scope at the position marked by `|` in a text. */
+/** Returns the scope at the position that `|` marks in the text. */
 function at(text: string): Scope {
   const offset = text.indexOf('|');
   return scopeAt(text.slice(0, offset) + text.slice(offset + 1), offset);

@@ -1,6 +1,6 @@
 /**
- * The designated timestamp stays with its rows: through joins, which reorder them, and through
- * sub-queries that do not select it.
+ * The designated timestamp stays with its rows, both through joins, which reorder rows, and through
+ * sub-queries that do not select the timestamp.
  */
 import test from 'ava';
 

@@ -25,7 +25,10 @@ const GONE_MS = 5_000;
 const IDLE_MS = 500;
 const MAX_IDLE_TICKS = 25;
 const GROWTH_BYTES = 256 * 1024 * 1024;
-/** A thread returns freed memory to the system only when it next allocates, seconds later. */
+/**
+ * A thread returns freed memory to the system only when it next allocates, which may be seconds
+ * later.
+ */
 const BACK_MS = 10_000;
 const WAYS = ['socket', 'request', 'statement', 'timeout', 'columns', 'columns timeout'] as const;
 
@@ -251,7 +254,7 @@ function judgeTimes(): void {
   harness.judge(late ? `a query ended after ${figures}, expected ${withinMs} ms` : undefined);
 }
 
-/** Checks that nothing is left of the queries. */
+/** Checks that the queries have left nothing behind. */
 async function judgeIdle(): Promise<void> {
   await sleep(IDLE_MS);
   const ticks = cpuTicks(server);

@@ -88,7 +88,7 @@ async function jump(preload: string, timestamp: string): Promise<string | undefi
   if (problem !== undefined) {
     return `${timestamp}: ${problem}`;
   }
-  // Half of the restarts are kills, so a log written on this date is read on the next.
+  // Half of the restarts are kills, so a log written at one date is read at the next.
   server.process.kill(random.next() < 0.5 ? 'SIGKILL' : 'SIGTERM');
   await exitCode(server.process);
   server = await start(preload);

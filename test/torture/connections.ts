@@ -101,8 +101,8 @@ async function queryUntil(
 }
 
 /**
- * Returns the response to a request. The response ends after its declared length or with the
- * connection.
+ * Returns the response to a request. The response ends after its declared length or when the
+ * connection closes.
  */
 async function answerOf(socket: Socket, request: string): Promise<string> {
   return await new Promise((resolve) => {

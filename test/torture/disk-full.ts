@@ -47,7 +47,7 @@ harness.say(
 harness.finish();
 
 /**
- * Every second server has a minimal disk watermark, so that the operating system refuses its
+ * Every second server has a minimal disk watermark, so it is the operating system that refuses its
  * writes.
  */
 async function start(): Promise<TestServer> {
@@ -97,7 +97,7 @@ async function renewTables(): Promise<void> {
   server = await start();
 }
 
-/** Fills the disk up to `left` free bytes. */
+/** Fills the disk until `left` bytes are free. */
 function fill(left: number): void {
   const file = openSync(filler, 'a');
   const block = Buffer.alloc(256 * 1024, 1);

@@ -265,7 +265,10 @@ function session(bytes: Buffer): Promise<string | undefined> {
   });
 }
 
-/** Responses must be complete, valid server messages. Only the last one may be truncated. */
+/**
+ * Responses must consist of complete, valid server messages. Only the last message may be
+ * truncated.
+ */
 function wrongAnswer(bytes: Buffer): string | undefined {
   // Responses to encryption requests are single letters.
   let at = /^[NS](?!\0)/.test(bytes.toString('latin1', 0, 2)) ? 1 : 0;

@@ -35,7 +35,7 @@ export class Random {
     return item;
   }
 
-  /** Returns a separate generator, so that concurrent users do not affect each other's numbers. */
+  /** Returns a separate generator, so concurrent users do not affect each other's numbers. */
   fork(): Random {
     return new Random(this.between(0, 2 ** 31));
   }

@@ -129,9 +129,7 @@ async function verify(server: TestServer): Promise<string | undefined> {
   return undefined;
 }
 
-/**
- * Repeats an action until the server is dead. Refusals are counted; losing a response is normal.
- */
+/** Repeats an action until the server is dead. Refusals are counted; a lost response is normal. */
 async function untilDeath(state: { dying: boolean }, action: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
@@ -156,7 +154,7 @@ async function untilDeath(state: { dying: boolean }, action: () => Promise<void>
 const isStopping = ({ status, message }: Refused): boolean =>
   status === 503 && message.includes('the server is shutting down');
 
-/** The load is valid, so refusals are counted by message and an internal error fails the run. */
+/** The load is valid, so an internal error fails the run. Refusals are counted by message. */
 function refuse(error: Refused): void {
   const text = /"error":"([^"]*)/.exec(error.message)?.[1] ?? error.message;
   const kind = `${error.status} ${text.replace(/\d+/g, 'N')}`;

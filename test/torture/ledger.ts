@@ -1,6 +1,6 @@
 /**
- * Writes that were sent and acknowledged. Each row carries its client, batch, index and a checksum
- * over them; a batch is one transaction. After any restart, acknowledged batches must exist
+ * Writes that were sent and acknowledged. Each row carries its client, batch and index, and a
+ * checksum of these; a batch is one transaction. After any restart, acknowledged batches must exist
  * completely and exactly once; other batches must exist completely or not at all.
  */
 import { crc32 } from 'node:zlib';

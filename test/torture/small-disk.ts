@@ -9,8 +9,8 @@ import { join } from 'node:path';
 const DISK_VARIABLE = 'TIDEMARK_TORTURE_DISK';
 
 /**
- * Restarts this program in a namespace where it is allowed to mount, and exits with that program's
- * exit code. Inside the namespace, returns the mount point.
+ * Restarts this program in a namespace where it is allowed to mount, and exits with the restarted
+ * program's exit code. Inside the namespace, returns the mount point.
  */
 export async function insideNamespace(): Promise<string> {
   const mounted = process.env[DISK_VARIABLE];

@@ -83,8 +83,7 @@ await rm(root, { recursive: true, force: true });
 harness.finish();
 
 /**
- * Fails the run if clients are still waiting, because that means their statements cannot be
- * cancelled.
+ * Fails the run if clients are still waiting: it means that their statements cannot be cancelled.
  */
 function tooLong(): never {
   harness.fail(`statements are still running ${LAST_ANSWERS_MS / 1000} s after the last was sent`);

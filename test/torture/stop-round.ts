@@ -1,7 +1,7 @@
 /**
- * One shutdown under load. Clients of both protocols are active when SIGTERM arrives. Each gets its
- * response, or its response ends with an error in its protocol. The process exits within the time
- * limit with code 0 and leaves no temporary files.
+ * One shutdown under load. Clients of both protocols are active when SIGTERM arrives. Each client
+ * either gets its response or sees the response end with an error in its protocol. The process
+ * exits within the time limit with code 0 and leaves no temporary files.
  */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';

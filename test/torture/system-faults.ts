@@ -24,8 +24,8 @@ const MODES = ['sync', 'async', 'nosync'];
 interface Call {
   readonly names: string;
   /**
-   * Maximum k while the server is working. The tracer counts per thread, and a working thread makes
-   * this many calls.
+   * Maximum k while the server is working. The tracer counts calls per thread, and a working thread
+   * makes this many.
    */
   readonly atWork: number;
   /** Maximum k from a start after a kill until the process ends. */

@@ -1,6 +1,6 @@
 /**
- * INSERT, UPDATE and COPY of a Parquet file either all convert a value in the same way or all
- * refuse it.
+ * INSERT, UPDATE and COPY of a Parquet file must all convert a value in the same way, or all refuse
+ * it.
  */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';

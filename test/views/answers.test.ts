@@ -1,6 +1,6 @@
 /**
  * Queries answered from materialized views, compared with the same queries on a table without
- * views. The histories are random; SEED=n repeats one.
+ * views. The histories are random; SEED=n repeats a history.
  */
 import test from 'ava';
 

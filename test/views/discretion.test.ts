@@ -1,4 +1,4 @@
-/** What users learn about other users' views, or about views they may not read. */
+/** What users learn about other users' views, and about views that they may not read. */
 import test from 'ava';
 
 import { ADMIN, exec, rows, run, startAccessServer } from '../access/harness.js';
@@ -54,7 +54,7 @@ test.beforeEach(async () => {
   await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann');
 });
 
-/** Returns all contents of the lists. */
+/** Returns the full contents of the lists. */
 async function listed(): Promise<string> {
   const parts: string[] = [];
   for (const list of ['jobs()', 'materialized_views()', 'live_views()', 'tables()']) {

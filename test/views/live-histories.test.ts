@@ -1,5 +1,5 @@
 /**
- * Random histories of a base table: after any changes, each live view must match the result of its
+ * Random histories of a base table. After any changes, each live view must match the result of its
  * query. `HISTORIES=100000 npx ava build/test/views/live-histories.test.js` runs 100,000 histories.
  */
 import test from 'ava';

@@ -349,7 +349,7 @@ test('late rows are applied from the nearest earlier state', async (t) => {
     await compare('the end is deleted');
     await run(server, seconds(299_500, 301_000));
     await compare('rows follow');
-    // Archived rows are no longer in the base, but still in every earlier state.
+    // Archived rows are no longer in the base, but are still in every earlier state.
     await run(server, "ALTER TABLE t DROP PARTITION LIST '2026-05-01'");
     await run(server, seconds(301_000, 302_000));
     await live(server, ...Object.keys(queries));

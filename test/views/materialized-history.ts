@@ -100,7 +100,8 @@ async function begin(runner: Runner, random: Random, number: number): Promise<Ma
 }
 
 /**
- * Returns statements after which views continue, and statements after which they are recomputed.
+ * Returns two kinds of statements: those after which views continue, and those after which views
+ * are recomputed.
  */
 function statements(random: Random, history: MaterializedHistory): readonly string[] {
   const { base } = history;

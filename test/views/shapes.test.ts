@@ -1,6 +1,6 @@
 /**
  * Refreshes of views over adversarial bases, with little memory: one huge group, millions of
- * groups, long gaps, no rows, thousands of partitions, more data than memory.
+ * groups, long gaps, no rows, thousands of partitions, more data than fits in memory.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 

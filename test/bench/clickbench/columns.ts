@@ -2,8 +2,9 @@
  * ClickBench's table `hits`: its 105 columns, and how a generated row fills each of them.
  *
  * Names and types are those of https://github.com/ClickHouse/ClickBench; the values are generated.
- * Their distributions approximate the original: distinct users are a sixth of the rows, one row in
- * eight has a search phrase, one in twenty a phone, one in 150 an advertisement.
+ * Their distributions approximate the original: the number of distinct users is a sixth of the
+ * number of rows, one row in eight has a search phrase, one in twenty a phone, and one in 150 an
+ * advertisement.
  */
 import { hash64, latinWord, phrase, randomNumbers, scramble } from './random.js';
 

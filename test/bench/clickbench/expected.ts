@@ -1,6 +1,6 @@
 /**
  * The expected answer to each of the 43 queries, computed with plain loops over the generated rows.
- * It contains the ordered rows before LIMIT.
+ * An answer contains the ordered rows before LIMIT is applied.
  */
 import { COLUMNS, NAMED, type Value } from './columns.js';
 

@@ -34,7 +34,7 @@ export class PsqlScript {
   readonly #text: string;
   readonly #variables: Map<string, string>;
   #position = 0;
-  /** Line number at the offset up to which line breaks were counted. */
+  /** Line number at the offset up to which line breaks have been counted. */
   #line = 1;
   #counted = 0;
 

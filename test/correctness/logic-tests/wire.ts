@@ -1,6 +1,6 @@
 /**
  * Databases reached through the PostgreSQL protocol: a Tidemark server, which is restarted if it
- * crashes, or an oracle given by its URL. Values keep the text format in which the server sent
+ * crashes, or an oracle given by its URL. Values stay in the text format in which the server sent
  * them.
  */
 import { once } from 'node:events';
@@ -13,7 +13,10 @@ import type { WireCell } from './values.js';
 
 /** Server-side statement timeout in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Additional time for a response, in milliseconds, before the server counts as unresponsive. */
+/**
+ * Time allowed for a response beyond the timeout, in milliseconds, before the server counts as
+ * unresponsive.
+ */
 const GRACE_MS = 60_000;
 /** Memory limit of a server that runs third-party statements. */
 const MEMORY_LIMIT = '3G';

@@ -66,7 +66,8 @@ export async function statementsToSweep(): Promise<Swept[]> {
 }
 
 /**
- * Statements without a setup read shared tables. A change would affect the statements that follow.
+ * Statements without a setup only read shared tables, because a change would affect later
+ * statements.
  */
 function recorded(): Swept[] {
   return sqlCases()

@@ -80,7 +80,7 @@ function merged(intervals: readonly (readonly [bigint, bigint])[]): (readonly [b
 
 /**
  * Returns the intervals that a server reads for an expression over the designated timestamp. The
- * same statement also requests the current time, so that relative strings have an exact meaning.
+ * same statement also requests the current time, which gives relative strings an exact meaning.
  */
 export async function answerOf(query: Query, table: string, text: string): Promise<TickAnswer> {
   const scan = (tick: string): string => `SELECT * FROM ${table} WHERE ts IN ${quoted(tick)}`;

@@ -87,7 +87,8 @@ for (const text of texts.keys()) {
     const numbers = [...(line.peer ?? []), ...(line.ours ?? [])];
     const isLong = numbers.length > LONG;
     if (!numbers.every(Number.isSafeInteger)) {
-      // QuestDB interpreted the string as a time outside its calendar, so it is not recorded.
+      // QuestDB interpreted the string as a time outside its calendar, so the answer is not
+      // recorded.
     } else if (!isLong || harness.random.next() < 0.05) {
       recorded.push(line);
     }

@@ -15,7 +15,7 @@ export interface Totals {
 export interface Statement {
   /** A query with the columns `p` (the payload) and `v` (a number). */
   readonly rows: string;
-  /** Whether `p` is a number whatever the payload is. */
+  /** Whether `p` is a number regardless of the payload. */
   readonly isPlain?: true;
   /** Expected totals; `null` if only the limits are checked. */
   readonly totals: ((rows: readonly Row[]) => Totals) | null;
@@ -84,7 +84,7 @@ function pairs(rows: readonly Row[]): Totals {
   };
 }
 
-/** Running sums in number order. */
+/** Running sums in numerical order. */
 function running(rows: readonly Row[]): Totals {
   let sum = 0;
   const v = rows.reduce((all, { n }) => {

@@ -3,7 +3,7 @@
  * TEXT]
  *
  * Runs every operator over every adversarial shape; see `run.ts`. `--stride N` runs every N-th
- * case; `--timeout` is the timeout for statements that set none.
+ * case; `--timeout` is the timeout for statements that do not set one.
  */
 import { parseArgs } from 'node:util';
 

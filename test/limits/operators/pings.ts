@@ -1,6 +1,6 @@
 /**
- * Pings a server repeatedly from a separate thread, because the thread that reads long responses is
- * busy.
+ * Pings a server repeatedly from a separate thread, because the main thread is busy reading long
+ * responses.
  */
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';

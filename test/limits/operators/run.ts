@@ -32,7 +32,7 @@ export interface Outcome {
   readonly answer: string;
   readonly isAnswered: boolean;
   readonly wallMs: number;
-  /** CPU time in milliseconds that the server used after the timeout. */
+  /** CPU time that the server used after the timeout, in milliseconds. */
   readonly lateMs: number;
   readonly peakMebibytes: number;
   /** The problem; `undefined` if there is none. */
@@ -331,7 +331,7 @@ async function runQuery(
     const response = await fetch(`${server.url}/exec`, {
       method: 'POST',
       body: new URLSearchParams({ query }),
-      // A decompressor would lose its buffer when the connection ends.
+      // A decompressor would lose its buffered data when the connection ends.
       headers: {
         'Accept-Encoding': 'identity',
         ...(timeoutMs === null ? {} : { 'Statement-Timeout': String(timeoutMs) }),

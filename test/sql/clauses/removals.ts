@@ -40,8 +40,8 @@ const SPELLING = new Set([
 type Path = readonly (string | number)[];
 
 /**
- * Returns the statement with each of its clauses removed in turn, except for clauses that the
- * syntax requires.
+ * Returns the statement with each of its clauses removed in turn, except those that the syntax
+ * requires.
  */
 export function removals(text: string): readonly Removal[] {
   const tree = parse(text);

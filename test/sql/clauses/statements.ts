@@ -51,7 +51,7 @@ export const FILTERED: readonly string[] = windows.flatMap((call) =>
 );
 
 export const STATEMENTS: readonly string[] = [
-  // Clauses of a query.
+  // Query clauses.
   'SELECT DISTINCT i FROM v WHERE i < 5 ORDER BY i DESC LIMIT 2 OFFSET 2',
   'SELECT DISTINCT ON (i) i, j FROM v ORDER BY i DESC NULLS FIRST, j DESC',
   'SELECT i n, sum(j) FILTER (WHERE j > 10) m FROM v WHERE j < 30 GROUP BY i, s HAVING sum(j) > 5',
@@ -75,7 +75,7 @@ export const STATEMENTS: readonly string[] = [
   'SELECT i, j FROM v WHERE j IN (SELECT j FROM v WHERE i = 2 ORDER BY j DESC LIMIT 1)',
   'SELECT i FROM v o WHERE EXISTS (SELECT 1 FROM v n WHERE n.j > o.j OFFSET 2)',
   'SELECT i, ARRAY(SELECT n.j FROM v n WHERE n.i = o.i ORDER BY n.j DESC LIMIT 1) r FROM v o',
-  // Clauses of sources.
+  // Source clauses.
   'SELECT v.i, w.u FROM v LEFT JOIN unnest(v.a) w(u) ON w.u = 20',
   'SELECT v.i, w.u FROM v JOIN unnest(v.a) w(u) ON w.u > v.i',
   'SELECT w.u, w.ordinality FROM v, unnest(v.a) WITH ORDINALITY w(u)',
@@ -84,7 +84,7 @@ export const STATEMENTS: readonly string[] = [
   'SELECT g, ordinality FROM generate_series(5, 1, -2) WITH ORDINALITY f(g)',
   'SELECT l.i, r.j FROM v l LEFT JOIN v r ON l.i = r.i AND r.j > 10',
   'SELECT l.j, r.j FROM v l FULL JOIN v r ON l.j = r.i * 10',
-  // Clauses of aggregates.
+  // Aggregate clauses.
   "SELECT string_agg(s, '+' ORDER BY j DESC) FILTER (WHERE i > 1) r FROM v",
   'SELECT count(DISTINCT i) FILTER (WHERE j < 30) r FROM v',
   'SELECT array_agg(j) IGNORE NULLS r FROM v',
@@ -94,7 +94,7 @@ export const STATEMENTS: readonly string[] = [
     "WITH OFFSET '01:00'",
   'SELECT ts, k, x FROM c WHERE x < 4 LATEST BY k',
   'SELECT c.ts, q.p FROM c ASOF JOIN q ON (k) TOLERANCE 20m',
-  // Clauses of windows.
+  // Window clauses.
   'SELECT ts, sum(x) OVER (ORDER BY x DESC ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING ' +
     'EXCLUDE CURRENT ROW) r FROM c',
   'SELECT ts, lag(y, 1, 9.0) IGNORE NULLS OVER (ORDER BY x) r FROM c',

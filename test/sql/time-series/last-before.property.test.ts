@@ -72,7 +72,7 @@ const FORMS: readonly Form[] = [
   { where: 'c.ts <= a.ts', meets: (a, c) => c.ts <= a.ts, isAsof: false, skipped: 1 },
 ];
 
-/** Returns rows with distinct timestamps, so that the last one is always unique. */
+/** Returns rows with distinct timestamps, so the last one is always unique. */
 function apart(rows: readonly Row[]): Row[] {
   const taken = new Set<number>();
   return rows.filter(({ ts }) => !taken.has(ts) && taken.add(ts).size > 0);

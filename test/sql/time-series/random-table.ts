@@ -63,7 +63,7 @@ function randomRow(random: Random, shape: Shape, id: number): Row {
     ts: shape.start + shape.step * (shape.even === true ? id : random(shape.timestamps)),
     k: orNull('abcd'.charAt(random(4))),
     g: orNull(random(3)),
-    // Multiples of one half, so that sums and differences are exact in any order.
+    // Multiples of one half, whose sums and differences are exact in any order.
     x: orNull((random(400) - 200) / 2),
     n: orNull(random(2_000) - 1_000),
     b: random(2) === 0,
@@ -141,7 +141,9 @@ async function readTable(url: string, name: string): Promise<Row[]> {
   }));
 }
 
-/** Returns cells as text; doubles have 12 digits, so the order of addition does not matter. */
+/**
+ * Returns cells as strings; doubles are given 12 digits, so the order of addition does not matter.
+ */
 export function shown(cells: readonly Cell[]): string {
   const cell = (value: Cell): string =>
     String(typeof value === 'number' ? Number(value.toPrecision(12)) : value);

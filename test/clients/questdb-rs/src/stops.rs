@@ -1,5 +1,5 @@
-//! Queries stopped by their own timeout, or cancelled half-way, with and without credit. In each
-//! case the connection remains usable.
+//! Queries stopped by their own timeout, or cancelled midway, with and without credit. In each case
+//! the connection remains usable.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
