@@ -62,7 +62,10 @@ test.serial('a heavy query waits for a slot, and is refused after a timeout', as
   const started = performance.now();
   const second = await send(server, 'select sum(y) from large');
   t.is(second.status, 503);
-  t.is(second.error, 'too many queries: at most 1 run at once, waited 0.3 s in the queue');
+  t.is(
+    second.error,
+    'too many queries: at most 1 run at once; this query waited 0.3 s in the queue',
+  );
   t.true(performance.now() - started >= 280);
   t.is(await first.end(), 'cancelled by user');
   t.deepEqual(await rowsOf(server, 'select sum(x) from large'), [[45_000_150_000]]);
@@ -71,7 +74,7 @@ test.serial('a heavy query waits for a slot, and is refused after a timeout', as
 test.serial('the admission queue is bounded', async (t) => {
   const first = await heavyQuery();
   const outcomes = await Promise.all([1, 2, 3].map(() => send(server, 'select sum(y) from large')));
-  const full = 'too many queries: at most 1 run at once, 1 are already waiting';
+  const full = 'too many queries: at most 1 run at once; 1 are already waiting';
   t.is(outcomes.filter(({ error }) => error === full).length, 2);
   await first.end();
 });
@@ -109,7 +112,7 @@ test.serial('running out of memory is reported with the limit', async (t) => {
   // One long string can be neither spilled nor split.
   const text = "select length(string_agg(rpad('x', 100, 'x'), ',')) from large";
   const { error, status } = await send(server, text);
-  t.regex(error ?? '', /^out of memory for queries: .* the query holds \d+ of 24 MiB/);
+  t.regex(error ?? '', /^out of memory for queries: .* the query is using \d+ of 24 MiB/);
   t.is(status, 503);
 });
 
@@ -117,6 +120,9 @@ test.serial('running out of spill space is reported with the limit', async (t) =
   await rowsOf(server, 'create table larger as (select x, -x y from long_sequence(3000000))');
   const sort = 'select sum(r) from (select row_number() over (order by y, x) r from larger)';
   const { error, status } = await send(server, sort);
-  t.regex(error ?? '', /^disk full: the temporary files of all queries have reached their limit/);
+  t.regex(
+    error ?? '',
+    /^out of temporary disk space: queries have reached the limit for temporary files/,
+  );
   t.is(status, 507);
 });

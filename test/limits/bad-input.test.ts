@@ -99,7 +99,10 @@ const REFUSALS: Readonly<Record<string, readonly (readonly [query: string, words
   ],
   'a column over a limit': [
     ['alter table t add column x int, y int', /7 columns: at most 6 columns are allowed/],
-    [`update t set v = '${'x'.repeat(1_025)}'`, /column 'v': value has 1025 bytes: at most 1024/],
+    [
+      `update t set v = '${'x'.repeat(1_025)}'`,
+      /column 'v': value is 1025 bytes long: at most 1024/,
+    ],
   ],
   'a partition that does not exist': [
     ["alter table t drop partition list '1999-12-31'", /1999-12-31/],

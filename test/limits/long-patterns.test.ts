@@ -50,7 +50,7 @@ test.after.always(async () => {
 
 for (const [name, statement] of Object.entries(STATEMENTS)) {
   test.serial(`a pattern over the length limit is refused: ${name}`, async (t) => {
-    const words = new RegExp(`pattern has ${MAX_BYTES + 1} bytes: at most ${MAX_BYTES} bytes`);
+    const words = new RegExp(`pattern is ${MAX_BYTES + 1} bytes long: at most ${MAX_BYTES} bytes`);
     for (const text of [literal, computed]) {
       t.regex((await send(server, statement(text(MAX_BYTES + 1)))).error ?? '', words);
     }
@@ -71,7 +71,7 @@ for (const [name, statement] of Object.entries(TIMES)) {
   test.serial(`a timestamp pattern over the length limit is refused: ${name}`, async (t) => {
     const maximum = MAX_TIMESTAMP_BYTES;
     const words = new RegExp(
-      `the timestamp pattern has ${maximum + 1} bytes: at most ${maximum} bytes`,
+      `the timestamp pattern is ${maximum + 1} bytes long: at most ${maximum} bytes`,
     );
     for (const text of [`'${'y'.repeat(maximum + 1)}'`, `rpad('y', ${maximum + 1}, 'y')`]) {
       t.regex((await send(server, statement(text))).error ?? '', words);
@@ -96,7 +96,7 @@ async function imported(bytes: number): Promise<string> {
 test.serial('a timestamp pattern over the length limit is refused in a CSV column', async (t) => {
   const maximum = MAX_TIMESTAMP_BYTES;
   const words = new RegExp(
-    `the timestamp pattern has ${maximum + 1} bytes: at most ${maximum} bytes`,
+    `the timestamp pattern is ${maximum + 1} bytes long: at most ${maximum} bytes`,
   );
   t.regex(await imported(maximum + 1), words);
   t.is((await send(server, 'select count() from d')).status, 400, 'no table was created');

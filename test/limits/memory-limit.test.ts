@@ -13,7 +13,7 @@ test('above the limit, heavy queries and writes are refused; small queries run',
   // The limit is less than the program itself needs.
   const server = await startTestServer({ set: ['memory.limit=20M'] });
   try {
-    const refused = /^memory is low: the server holds \d+ of 20 MiB$/;
+    const refused = /^memory is low: the server is using \d+ of 20 MiB$/;
     let query = await send(server, SMALL);
     // A query that started before the first measurement is stopped.
     for (let tries = 0; tries < 100 && !refused.test(query.error ?? ''); tries += 1) {
@@ -37,7 +37,10 @@ test('only the largest query is cancelled', async (t) => {
   try {
     await rowsOf(server, 'create table t (x long)');
     const greedy = await send(server, GREEDY);
-    t.regex(greedy.error ?? '', /^stopped as the largest query: the server holds \d+ of 500 MiB$/);
+    t.regex(
+      greedy.error ?? '',
+      /^stopped as the largest query: the server is using \d+ of 500 MiB$/,
+    );
     // The server recovers on its own.
     await until(async () => {
       const write = await send(server, 'insert into t values (1)');

@@ -20,7 +20,7 @@ const TIMEOUT_MS = 2000;
 const LATE_MS = 8000;
 const MORE_MEGABYTES = 512;
 /** Limits that a refusal may name: query memory, process memory, time or a size. */
-const REFUSED = /query\.memory\.limit|the server holds|timeout, query aborted|at most|\[limit=/;
+const REFUSED = /query\.memory\.limit|the server is using|timeout, query aborted|at most|\[limit=/;
 
 let server: TestServer;
 

@@ -97,7 +97,7 @@ test('only the named columns of a wide file are read', async (t) => {
   t.deepEqual(rows, [[1.5, 8_999.5]]);
   const { status, error } = await send(server, "select * from read_parquet('wide.parquet')");
   t.is(status, 400);
-  t.regex(error ?? '', /too many columns \[9000 selected of 9000\]/);
+  t.regex(error ?? '', /too many columns \[9000 of 9000 selected\]/);
 });
 
 /** A statement that is slow to bind, because its variables double at each level. */

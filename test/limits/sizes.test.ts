@@ -84,7 +84,7 @@ test.serial('the number of columns is limited', async (t) => {
 
 test.serial('the size of a cell is limited', async (t) => {
   const words = (column: string): string =>
-    `column '${column}': value has 1025 bytes: at most 1024 bytes are allowed`;
+    `column '${column}': value is 1025 bytes long: at most 1024 bytes are allowed`;
   const long = 'x'.repeat(1025);
   await refused(t, `insert into t values ('${long}', 'b', null, '2026-01-01')`, words('v'));
   await refused(t, `insert into t values ('a', '${long}', null, '2026-01-01')`, words('s'));

@@ -242,7 +242,7 @@ test('IDENTITY columns start and increment as declared', async (t) => {
       error: 'the column has reached its maximum value 9223372036854775807',
     });
     const other = await exec(server, `CREATE TABLE c (id INT ${identity} (INCREMENT -1), v INT)`);
-    t.regex(JSON.stringify(other), /other options of IDENTITY have no effect/);
+    t.regex(JSON.stringify(other), /other IDENTITY options have no effect/);
     const refused = JSON.stringify(await exec(server, 'SELECT next_id(1, 2)'));
     t.regex(refused, /is only valid as the DEFAULT of an integer column/);
     return server;

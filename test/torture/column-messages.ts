@@ -75,7 +75,7 @@ const SHOWN = 3_000;
 const watchdog = setInterval(() => {
   const limit = (MEMORY_LIMIT_MIB + SLACK_MIB) * 2 ** 20;
   if (server.process.exitCode === null && residentBytes(server) > limit) {
-    harness.fail(`the server holds ${residentBytes(server)} bytes`);
+    harness.fail(`the server is using ${residentBytes(server)} bytes`);
     server.process.kill('SIGKILL');
   }
 }, 250);

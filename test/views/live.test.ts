@@ -102,10 +102,10 @@ test('anchored windows restart at their anchor in views and queries', async (t) 
       null,
     ]);
     const refused: readonly (readonly [string, RegExp])[] = [
-      ["DAILY '25:00'", /^66: invalid time of day: 25:00, expected HH:MM/],
+      ["DAILY '25:00'", /^66: invalid time of day '25:00': expected HH:MM/],
       ["DAILY '02:30' 'Mars/Base'", /invalid timezone: Mars\/Base/],
-      ['EXPRESSION 7', /must depend on the row, and only on it/],
-      ['EXPRESSION rnd_long()', /must depend on the row, and only on it/],
+      ['EXPRESSION 7', /must depend on the row and nothing else/],
+      ['EXPRESSION rnd_long()', /must depend on the row and nothing else/],
       ['EXPRESSION x', /must be TIMESTAMP, LONG or INT, found DOUBLE/],
     ];
     for (const [anchor, message] of refused) {
@@ -176,7 +176,7 @@ test('invalid live views are refused with their position', async (t) => {
         `CREATE LIVE VIEW w FLUSH EVERY 1s IN MEMORY 61m ${body}`,
         /^44: live view IN MEMORY must be at most 1h/,
       ],
-      [`CREATE LIVE VIEW w FLUSH EVERY 1w ${body}`, /^31: invalid interval: 1w/],
+      [`CREATE LIVE VIEW w FLUSH EVERY 1w ${body}`, /^31: invalid interval '1w'/],
       [
         `CREATE LIVE VIEW w FLUSH EVERY 1s PARTITION BY NONE ${body}`,
         /live view has to be partitioned/,
@@ -532,7 +532,7 @@ test('a view stops when its base table is incompatible, and resumes afterwards',
       ],
       [
         'ALTER TABLE t ALTER COLUMN x TYPE FLOAT',
-        'column is of another type [column=x, type=FLOAT, expected=DOUBLE]',
+        'column has a different type [column=x, type=FLOAT, expected=DOUBLE]',
         'ALTER TABLE t ALTER COLUMN x TYPE DOUBLE',
       ],
       ['RENAME TABLE t TO u', 'rename table operation', 'RENAME TABLE u TO t'],
@@ -558,7 +558,7 @@ test('a view stops when its base table is incompatible, and resumes afterwards',
     t.is(await status(server, 'v', 'invalid'), 'drop table operation');
     const kept = await rows(server, 'v');
     await run(server, TABLE, ROWS);
-    const other = 'another table has the name of the base table [table=t]';
+    const other = "a different table has the base table's name [table=t]";
     await until(async () => (await status(server, 'v', 'invalid')) === other, other);
     t.deepEqual(await rows(server, 'v'), kept);
     await run(server, 'DROP LIVE VIEW v', view);

@@ -104,10 +104,10 @@ fn typescript_twin_is_written() {
         // JSON has only one number type, and received arrays are read-only.
         let declaration =
             declaration.replace("bigint", "number").replace("Array<", "ReadonlyArray<");
-        writeln!(text, "\nexport {declaration}").expect("a string takes all");
+        writeln!(text, "\nexport {declaration}").expect("writing to a string cannot fail");
     }
     if let Some(folder) = std::env::var_os("TIDEMARK_TYPESCRIPT") {
         let file = std::path::Path::new(&folder).join("border.ts");
-        std::fs::write(file, text).expect("the folder takes a file");
+        std::fs::write(file, text).expect("the file can be written");
     }
 }

@@ -87,7 +87,7 @@ impl Statement {
         mut options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         let Some(feed_options) = options.changes.take() else {
-            return Err(EngineError::internal("the options of the change feed are missing"));
+            return Err(EngineError::internal("the change feed options are missing"));
         };
         let database = Arc::clone(self.database());
         let mut commits = database.followers.commits.subscribe();
@@ -244,7 +244,7 @@ fn unknown_table() -> EngineError {
 fn lost(schema: &TableSchema, after: u64) -> EngineError {
     let name = &schema.name;
     let message = format!(
-        "changes of table '{name}' after {after} are no longer available: restart with from=start"
+        "changes to table '{name}' after {after} are no longer available: restart with from=start"
     );
     EngineError::new(ErrorCode::HistoryGone, message)
 }

@@ -183,7 +183,7 @@ fn within(name: &str, arguments: &[Argument]) -> std::result::Result<ResolvedSca
         let SqlType::Geohash(fewer) = argument.sql_type else { return Err(none()) };
         let shift = bits.checked_sub(fewer).ok_or_else(|| ResolveError::InvalidArgument {
             index: index + 1,
-            message: "precision of the geohash is greater than that of the column".into(),
+            message: "the geohash is more precise than the column".into(),
         })?;
         shifts.push(shift);
     }
@@ -239,7 +239,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "geo_distance_meters",
         &[per_call(FOUR, ResultType::Is(Double), distance_of)],
-        "distance between two nearby points in metres: (lat, lon, lat, lon)",
+        "distance in metres between two nearby points: (lat, lon, lat, lon)",
     ),
     special("make_geohash", make_geohash, "geohash of a point: (lon, lat, bits)"),
 ];

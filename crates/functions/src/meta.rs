@@ -98,7 +98,11 @@ pub(crate) const VERSION: &str =
     concat!("PostgreSQL 14.0, compiled by Tidemark ", env!("CARGO_PKG_VERSION"));
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    special("cancel_query", bound_elsewhere, "cancels a running query; false if it does not exist"),
+    special(
+        "cancel_query",
+        bound_elsewhere,
+        "cancels a running query; false if there is no such query",
+    ),
     special("pause_job", bound_elsewhere, "pauses a background job; see jobs()"),
     special("resume_job", bound_elsewhere, "resumes a background job; see jobs()"),
     special("touch", bound_elsewhere, "reads all data of a query and returns the number of pages"),
@@ -106,7 +110,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     constant!(
         "build",
         concat!("Build Information: Tidemark ", env!("CARGO_PKG_VERSION")),
-        "version of the server"
+        "server version"
     ),
     constant!("current_database", "qdb", "name of the database"),
     constant!("current_schema", "public", "name of the schema"),

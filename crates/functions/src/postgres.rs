@@ -138,7 +138,7 @@ fn no_sequence(call: &Call<'_>) -> Result<ArrayRef> {
     let names = call.texts(0)?;
     if let Some(name) = (0..call.rows).find_map(|row| names.get(row)) {
         let message = format!(
-            "sequence \"{name}\" does not exist: SERIAL and IDENTITY columns assign their numbers"
+            "sequence \"{name}\" does not exist: SERIAL and IDENTITY columns number rows themselves"
         );
         return Err(failure(ErrorCode::NotSupported, message));
     }
@@ -343,7 +343,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "set_config",
         &[direct(&[Text, Text, Is(Boolean)], String, |call| argument(call, 1))],
-        "returns the value without effect: PostgreSQL settings are fixed",
+        "returns the value, but has no effect: PostgreSQL settings are fixed",
     ),
     pure(
         "array_to_string",
@@ -356,17 +356,17 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "pg_encoding_to_char",
         &[direct(&[Is(Int)], String, |call| word(call, "UTF8"))],
-        "name of an encoding by its number",
+        "name of the encoding with a given number",
     ),
     pure(
         "pg_get_userbyid",
         &[direct(&[Is(Int)], String, |call| word(call, "admin"))],
-        "name of a user by its OID",
+        "name of the user with a given OID",
     ),
     pure(
         "pg_array_position",
         &[direct(&[Text, Text], Int, position)],
-        "position of a value in a catalog array, from 1; null if not found",
+        "1-based position of a value in a catalog array; null if not found",
     ),
     pure(
         "array_remove",
@@ -376,7 +376,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "pg_array_item",
         &[direct(&[Text, Is(Long)], String, item)],
-        "element of a catalog array at a position, from 1; also written array[position]",
+        "element of a catalog array at a 1-based position; also written array[position]",
     ),
     pure(
         "array_upper",
@@ -400,7 +400,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Param::Array, Is(Int)], Int, lengths),
             direct(&[Text, Is(Int)], Int, last_position),
         ],
-        "length of dimension n, from 1; null if it does not exist",
+        "length of dimension n, counting from 1; null if it does not exist",
     ),
     pure(
         "cardinality",
@@ -436,10 +436,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "pg_char_to_encoding",
         &[direct(&[Text], Int, |call| Ok(build::<Int32Type>(call.rows, |_| Some(UTF8))))],
-        "number of an encoding by its name",
+        "number of the encoding with a given name",
     ),
-    pure("pg_size_pretty", &[direct(&[Is(Long)], String, pretty_size)], "size in B, KiB, MiB, …"),
-    always!("pg_database_size", Long, no_bytes, "size of the database on disk in bytes"),
+    pure(
+        "pg_size_pretty",
+        &[direct(&[Is(Long)], String, pretty_size)],
+        "formats a size in B, KiB, MiB, …",
+    ),
+    always!("pg_database_size", Long, no_bytes, "on-disk size of the database, in bytes"),
     always!("pg_conversion_is_visible", Boolean, yes, "whether the object is on the search path"),
     always!("pg_collation_is_visible", Boolean, yes, "whether the object is on the search path"),
     always!("pg_ts_config_is_visible", Boolean, yes, "whether the object is on the search path"),
@@ -455,7 +459,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         yes,
         "whether the object is on the search path"
     ),
-    always!("pg_tablespace_size", Long, no_bytes, "size of a tablespace on disk in bytes"),
+    always!("pg_tablespace_size", Long, no_bytes, "on-disk size of a tablespace, in bytes"),
     always!("pg_stat_get_numscans", Long, no_bytes, "number of scans of an index"),
     nothing!("pg_get_function_sqlbody", "SQL body of a function"),
     nothing!("pg_describe_object", "description of a catalog object"),
@@ -465,7 +469,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Text, Is(Long)], Long, second_number),
             direct(&[Text, Is(Long), Is(Boolean)], Long, second_number),
         ],
-        "returns the number without effect: generated numbers continue after the column's maximum",
+        "returns the number, but has no effect: generated numbers continue after the column's \
+         maximum",
     ),
     pure(
         "lastval",
@@ -504,14 +509,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "format_type",
         &[direct(&[Text, Is(Long)], String, narrowed)],
-        "name of a PostgreSQL type by its OID, with its type modifier",
+        "name of a PostgreSQL type with a given OID, including its type modifier",
     ),
-    always!("to_regclass", Int, no_number, "OID of a table by its name"),
-    always!("to_regtype", Int, no_number, "OID of a PostgreSQL type by its name"),
-    always!("pg_get_viewdef", String, no_text, "query of a view by its OID"),
-    always!("pg_table_size", Long, no_bytes, "size of a table on disk in bytes"),
-    always!("pg_relation_size", Long, no_bytes, "size of a table on disk in bytes"),
-    always!("pg_total_relation_size", Long, no_bytes, "size of a table on disk in bytes"),
+    always!("to_regclass", Int, no_number, "OID of the table with a given name"),
+    always!("to_regtype", Int, no_number, "OID of the PostgreSQL type with a given name"),
+    always!("pg_get_viewdef", String, no_text, "query of the view with a given OID"),
+    always!("pg_table_size", Long, no_bytes, "on-disk size of a table, in bytes"),
+    always!("pg_relation_size", Long, no_bytes, "on-disk size of a table, in bytes"),
+    always!("pg_total_relation_size", Long, no_bytes, "on-disk size of a table, in bytes"),
     pure(
         "pg_get_expr",
         &[
@@ -539,11 +544,16 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     always!("pg_type_is_visible", Boolean, yes, "whether a type is on the search path"),
     always!("pg_function_is_visible", Boolean, yes, "whether a function is on the search path"),
     always!("pg_relation_is_publishable", Boolean, yes, "whether a table can be published"),
-    always!("pg_is_other_temp_schema", Boolean, no, "whether it is another session's temp schema"),
+    always!(
+        "pg_is_other_temp_schema",
+        Boolean,
+        no,
+        "whether a schema is another session's temporary schema"
+    ),
     pure(
         "pg_my_temp_schema",
         &[direct(&[], Int, |call| Ok(build::<Int32Type>(call.rows, |_| Some(0))))],
-        "0: there are no temporary schemas",
+        "0, because there are no temporary schemas",
     ),
     always!("pg_advisory_lock", String, |call| word(call, ""), ADVISORY),
     always!("pg_advisory_lock_shared", String, |call| word(call, ""), ADVISORY),
@@ -562,12 +572,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         &[direct(&[], Long, |call| Ok(build::<Int64Type>(call.rows, |_| Some(1))))],
         "transaction id; always 1, because transactions have no ids",
     ),
-    always!("has_schema_privilege", Boolean, yes, "whether a schema may be used"),
-    always!("has_table_privilege", Boolean, yes, "whether a table may be used"),
-    always!("has_column_privilege", Boolean, yes, "whether a column may be used"),
-    always!("has_any_column_privilege", Boolean, yes, "whether any column may be used"),
-    always!("has_database_privilege", Boolean, yes, "whether the database may be used"),
-    always!("has_function_privilege", Boolean, yes, "whether a function may be used"),
+    always!("has_schema_privilege", Boolean, yes, "whether the user may use a schema"),
+    always!("has_table_privilege", Boolean, yes, "whether the user may use a table"),
+    always!("has_column_privilege", Boolean, yes, "whether the user may use a column"),
+    always!("has_any_column_privilege", Boolean, yes, "whether the user may use any column"),
+    always!("has_database_privilege", Boolean, yes, "whether the user may use the database"),
+    always!("has_function_privilege", Boolean, yes, "whether the user may use a function"),
 ];
 
 #[cfg(test)]

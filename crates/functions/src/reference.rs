@@ -544,7 +544,7 @@ pub(crate) const WINDOWS: &[Other] = &[
     other(
         "row_number",
         "() -> LONG",
-        "row number within the partition, from 1",
+        "row number within the partition, starting at 1",
         "row_number() OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
@@ -610,7 +610,7 @@ pub(crate) const WINDOWS: &[Other] = &[
     other(
         "interpolate",
         "(DOUBLE) -> DOUBLE",
-        "replaces nulls by linear interpolation over the time in ORDER BY",
+        "replaces nulls by linear interpolation over the ORDER BY timestamp",
         "interpolate(nullif(x, 2)) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
@@ -622,7 +622,7 @@ pub(crate) const WINDOWS: &[Other] = &[
     other(
         "nth_value",
         "(ANY, INT) -> same",
-        "value in the nth row of the frame, from 1",
+        "value in the nth row of the frame, counting from 1",
         "nth_value(x, 2) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
 ];
@@ -683,7 +683,7 @@ pub(crate) const TABLES: &[Other] = &[
     other(
         "reader_pool",
         "()",
-        "tables with the snapshots that readers hold",
+        "tables and the snapshots that readers hold",
         "count() > 0 FROM reader_pool()",
     ),
     other(
@@ -710,7 +710,7 @@ pub(crate) const TABLES: &[Other] = &[
     other(
         "read_csv",
         "('file', … [, option => value, …])",
-        "rows of CSV files, in the formats that imports accept; accepts patterns",
+        "rows of CSV files in any format that imports accept; accepts patterns",
         "* FROM read_csv('demo.csv')",
     ),
     other(

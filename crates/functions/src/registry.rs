@@ -149,9 +149,9 @@ fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
         .map(|(_, name)| name);
     let is_named = |other: &&reference::Other| other.shown.name == lower;
     let hint = if reference::WINDOWS.iter().any(|other| is_named(&other)) {
-        Some(format!(": it is a window function, write {lower}(…) OVER (…)"))
+        Some(format!(": it is a window function; write {lower}(…) OVER (…)"))
     } else if reference::TABLES.iter().any(|other| is_named(&other)) {
-        Some(format!(": it is a table function, write FROM {lower}(…)"))
+        Some(format!(": it is a table function; write FROM {lower}(…)"))
     } else {
         near.map(|near| format!(", did you mean '{near}'?"))
     };

@@ -424,5 +424,5 @@ fn decimal_array(precision: u8, scale: u8, values: &mut Nullable<i256>) -> Engin
 }
 
 fn unexpected(error: &arrow_schema::ArrowError) -> EngineError {
-    EngineError::internal(format!("imported values do not form a column: {error}"))
+    EngineError::internal(format!("cannot assemble a column from imported values: {error}"))
 }

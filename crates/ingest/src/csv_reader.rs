@@ -532,7 +532,7 @@ fn arrow_schema_of(target: &[Field]) -> Schema {
 }
 
 const BAD_VALUE: &str = "bad syntax";
-const BAD_TEXT: &str = "not UTF-8: add the encoding of the text (encoding=)";
+const BAD_TEXT: &str = "not UTF-8: specify the text's encoding (encoding=)";
 const NO_TIMESTAMP: &str = "no designated timestamp";
 const BAD_TIMESTAMP: &str = "invalid designated timestamp";
 
@@ -861,7 +861,7 @@ mod tests {
         let error = CsvReader::new(spec).unwrap_err();
         assert_eq!(
             error.message,
-            "column 'a': the pattern of a number must be its decimal separator, , or ."
+            "column 'a': a number's pattern must be its decimal separator (, or .)"
         );
     }
 

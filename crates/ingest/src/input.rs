@@ -142,7 +142,7 @@ fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>
         Some(_) => {
             let column = &field.name;
             let message = format!(
-                "column '{column}': the pattern of a number must be its decimal separator, , or ."
+                "column '{column}': a number's pattern must be its decimal separator (, or .)"
             );
             Err(EngineError::new(ErrorCode::InvalidValue, message))
         }

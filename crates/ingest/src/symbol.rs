@@ -57,7 +57,7 @@ impl SymbolTexts {
         let end = i32::try_from(self.bytes.len() + text.len()).map_err(|_| {
             EngineError::new(
                 ErrorCode::ResourceLimit,
-                "a symbol column of the import has more than 2 GiB of distinct values",
+                "a symbol column in the import has more than 2 GiB of distinct values",
             )
         })?;
         let key = self.ends.len() as i32;
@@ -99,7 +99,7 @@ impl SymbolTexts {
 }
 
 fn unexpected(error: &arrow_schema::ArrowError) -> EngineError {
-    EngineError::internal(format!("imported symbols do not form a column: {error}"))
+    EngineError::internal(format!("cannot assemble a column from imported symbols: {error}"))
 }
 
 #[cfg(test)]

@@ -67,8 +67,8 @@ fn of_datafusion(error: &DataFusionError) -> EngineError {
 fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
     match of {
         SchemaError::FieldNotFound { .. } => {
-            let message = "column is not available: after GROUP BY only keys and aggregates are, \
-                after a set operation only the columns of its SELECT list";
+            let message = "column is not available: after GROUP BY, only keys and aggregates are \
+                           available; after a set operation, only the columns of its SELECT list";
             EngineError::new(ErrorCode::ColumnNotFound, message).with_inner(error.to_string())
         }
         _ => EngineError::internal(error.to_string()),
@@ -89,11 +89,12 @@ fn exhausted(text: &str) -> EngineError {
 /// size limit is recognized by the `DataFusion` setting it names.
 fn spilling(error: &std::io::Error) -> EngineError {
     if error.to_string().contains("max_temp_directory_size") {
-        let message = "disk full: the temporary files of all queries have reached their limit";
+        let message =
+            "out of temporary disk space: queries have reached the limit for temporary files";
         return EngineError::new(ErrorCode::DiskFull, message)
             .with_hint("retry after other queries have finished, or raise spill.limit");
     }
-    EngineError::io("cannot use a temporary file of the query", error)
+    EngineError::io("cannot use a temporary file for the query", error)
 }
 
 fn from_arrow(error: ArrowError) -> EngineError {

@@ -186,7 +186,7 @@ impl Run {
         let shared: Result<_> = self.shared.get_or_try_init(make).await;
         let shared = Arc::clone(shared?).downcast::<T>();
         shared.map_err(|_| {
-            internal_datafusion_err!("the shared state of an operator has an unexpected type")
+            internal_datafusion_err!("an operator's shared state has an unexpected type")
         })
     }
 

@@ -149,7 +149,7 @@ impl PlanSize {
         self.enter(depth)?;
         self.nesting += level;
         if self.nesting > MAX_NESTING {
-            return Err(too_complex("deep [max=4000000 levels, summed over all expressions]"));
+            return Err(too_complex("deep [max=4000000 levels in total across all expressions]"));
         }
         if matches!(expr, Expr::Column(_) | Expr::Literal(..)) {
             return Ok(());
@@ -204,7 +204,7 @@ pub fn check_lookups(count: usize, among: usize) -> EngineResult<()> {
     if count.saturating_mul(among) <= MAX_LOOKUPS {
         return Ok(());
     }
-    let message = format!("too many columns [{count} selected of {among}]");
+    let message = format!("too many columns [{count} of {among} selected]");
     let error = EngineError::new(ErrorCode::StatementTooComplex, message);
     Err(error.with_hint("list the required columns instead of *"))
 }
@@ -229,8 +229,9 @@ pub fn too_many_nodes() -> EngineError {
 
 fn too_complex(how: &str) -> EngineError {
     let message = format!("the plan of the statement is too {how}");
-    EngineError::new(ErrorCode::StatementTooComplex, message)
-        .with_hint("common table expressions, views and column aliases count at each use")
+    EngineError::new(ErrorCode::StatementTooComplex, message).with_hint(
+        "common table expressions, views and column aliases count each time they are used",
+    )
 }
 
 /// Fails if planning has grown a plan beyond the limits.

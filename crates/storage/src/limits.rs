@@ -40,7 +40,7 @@ pub(crate) fn check_cells(
     }
     let (max_len, max) = (max_cell_bytes(cells), options.max_cell_bytes);
     refuse(max_len > max, || {
-        format!("column '{name}': value has {max_len} bytes: at most {max} bytes are allowed")
+        format!("column '{name}': value is {max_len} bytes long: at most {max} bytes are allowed")
     })
 }
 

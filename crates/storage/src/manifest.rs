@@ -339,7 +339,7 @@ pub(crate) fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
 fn check(bytes: &[u8], number: u64) -> EngineResult<u64> {
     let (covered, crc) = bytes
         .split_last_chunk::<4>()
-        .ok_or_else(|| EngineError::internal("the data ends too early"))?;
+        .ok_or_else(|| EngineError::internal("unexpected end of data"))?;
     if crc32c::crc32c(covered) != u32::from_le_bytes(*crc) {
         return Err(EngineError::internal("checksum mismatch"));
     }
@@ -534,7 +534,8 @@ fn read_partition(
     }
     // While a manifest is read, the map is not shared and can be changed in place.
     let table = snapshot.tables.remove(&id);
-    let table = table.ok_or_else(|| EngineError::internal("a partition belongs to no table"))?;
+    let table =
+        table.ok_or_else(|| EngineError::internal("a partition does not belong to any table"))?;
     let mut table = Arc::unwrap_or_clone(table);
     let partition = Partition::new(segments, Vec::new(), 0);
     let new_rows = partition.rows();

@@ -115,11 +115,12 @@ impl Memory {
         let message = if self.own() == Pressure::High {
             let (unwritten, limit) = (self.unwritten() >> 20, self.limit >> 20);
             format!(
-                "memory is full: {unwritten} MiB of rows are not yet written to segments, at most \
-                 {limit} MiB are allowed, writes are paused"
+                "memory is full: {unwritten} MiB of rows are not yet written to segments, and at \
+                 most {limit} MiB are allowed; writes are paused"
             )
         } else {
-            "memory is full: the server uses nearly all of its memory, writes are paused".to_owned()
+            "memory is full: the server is using nearly all of its memory; writes are paused"
+                .to_owned()
         };
         EngineError::new(ErrorCode::OutOfMemory, message).with_hint(
             "retry later: writes resume automatically; see cairo.unwritten.limit and memory.limit",

@@ -225,7 +225,7 @@ fn a_database_with_an_unreadable_format_file_opens_and_reports_a_repair() {
     std::fs::write(&format, b"tidemark ?").unwrap();
     let storage = open(directory.path());
     let [repair] = storage.repairs() else { panic!("{:?}", storage.repairs()) };
-    assert!(repair.contains("contains no format version"), "{repair}");
+    assert!(repair.contains("does not contain a format version"), "{repair}");
     drop(storage);
     assert_eq!(std::fs::read(&format).unwrap(), line, "the file is rewritten");
     assert_eq!(open(directory.path()).repairs(), [] as [String; 0]);

@@ -150,7 +150,7 @@ fn cell_size_is_limited() {
     let limited = Limited::new();
     let long = "x".repeat(1_025);
     let words = |column: &str| {
-        format!("column '{column}': value has 1025 bytes: at most 1024 bytes are allowed")
+        format!("column '{column}': value is 1025 bytes long: at most 1024 bytes are allowed")
     };
     limited.refused(limited.append(0, &long, b"a"), &words("v"));
     limited.refused(limited.append(0, "a", long.as_bytes()), &words("b"));

@@ -1,6 +1,6 @@
 //! Command-line handling shared by the harnesses: named numbers, a seed and the closing line.
 
-#![allow(clippy::print_stdout, reason = "a command-line tool prints")]
+#![allow(clippy::print_stdout, reason = "command-line tools print to standard output")]
 
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

@@ -241,7 +241,7 @@ impl Case<'_> {
     fn open(vfs: &SimVfs, options: &StorageOptions) -> Result<(Arc<Storage>, Model), String> {
         let shared: Arc<dyn Vfs> = Arc::new(vfs.clone());
         let storage = Storage::open(shared, options.clone())
-            .map_err(|error| format!("the storage does not open: {}", error.message))?;
+            .map_err(|error| format!("the storage cannot be opened:  {}", error.message))?;
         let model = Model::read(&storage.snapshot())
             .map_err(|error| format!("the database cannot be read: {}", error.message))?;
         // A crash is not damage, so no crash state may be reported as damage.

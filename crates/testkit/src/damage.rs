@@ -133,7 +133,7 @@ fn corrupt(vfs: &SimVfs, rng: &mut ChaCha8Rng) -> Option<(String, String)> {
                 bytes[at..end].fill(0);
             })
             .ok()?;
-            format!("with zeros from {at}")
+            format!("zeroed from {at}")
         }
         _ => {
             let mut at = 0;
@@ -160,7 +160,7 @@ struct Case<'a> {
 impl Case<'_> {
     fn check(&self, vfs: &SimVfs, report: &mut Report) -> Result<(), String> {
         let storage = open(vfs, self.options)
-            .map_err(|error| format!("the storage does not open: {}", error.message))?;
+            .map_err(|error| format!("the storage cannot be opened:  {}", error.message))?;
         let sound = self.compare(&storage)?;
         let damages = storage.snapshot().damages();
         report.repaired += u64::from(!storage.repairs().is_empty());

@@ -163,7 +163,7 @@ fn restart(
 ) -> Result<(), String> {
     let shared: Arc<dyn Vfs> = Arc::new(disk.clone());
     let storage = Storage::open(Arc::clone(&shared), options.clone())
-        .map_err(|error| format!("the storage does not open: {}", error.message))?;
+        .map_err(|error| format!("the storage cannot be opened:  {}", error.message))?;
     let read = |storage: &Storage| {
         Model::read(&storage.snapshot()).map_err(|error| format!("unreadable: {}", error.message))
     };
@@ -183,7 +183,7 @@ fn restart(
     storage.close().map_err(|error| format!("closing: {}", error.message))?;
     drop(storage);
     let storage = Storage::open(shared, options.clone())
-        .map_err(|error| format!("the storage does not open again: {}", error.message))?;
+        .map_err(|error| format!("the storage cannot be opened again:  {}", error.message))?;
     let again = read(&storage)?;
     if again.fingerprint() == after.model.fingerprint() {
         Ok(())

@@ -197,7 +197,7 @@ fn check_books(ids: &ArrayRef, books: &ArrayRef) -> EngineResult<()> {
     let expected = expected.finish()?;
     let cells = |array| DoubleArrays::new(array);
     let (Some(found), Some(expected)) = (cells(books), cells(&expected)) else {
-        return Err(EngineError::internal("the column of arrays holds none"));
+        return Err(EngineError::internal("the array column contains no arrays"));
     };
     for row in 0..ids.len() {
         let same = match (found.get(row), expected.get(row)) {
@@ -205,7 +205,7 @@ fn check_books(ids: &ArrayRef, books: &ArrayRef) -> EngineResult<()> {
             (a, b) => a.is_none() && b.is_none(),
         };
         if !same {
-            let message = format!("row {} has the array of another row", ids.value(row));
+            let message = format!("row {} has a different row's array", ids.value(row));
             return Err(EngineError::internal(message));
         }
     }

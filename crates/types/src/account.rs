@@ -188,11 +188,11 @@ impl Account {
     fn too_much(&self, bytes: usize) -> EngineError {
         let (used, limit) = (mib(self.used_bytes()), mib(self.limit_bytes));
         let wants = match bytes {
-            0 => "no memory is left,".to_owned(),
-            bytes => format!("{} MiB more were requested,", mib(bytes)),
+            0 => "no memory is left;".to_owned(),
+            bytes => format!("{} MiB more were requested;", mib(bytes)),
         };
         let message = format!(
-            "out of memory for queries: {wants} the query holds {used} of {limit} MiB \
+            "out of memory for queries: {wants} the query is using {used} of {limit} MiB \
              [query.memory.limit={limit}M]"
         );
         EngineError::new(ErrorCode::OutOfMemory, message)
@@ -208,7 +208,7 @@ impl Account {
         let why = if is_largest { "stopped as the largest query" } else { "memory is low" };
         EngineError::new(
             ErrorCode::OutOfMemory,
-            format!("{why}: the server holds {resident} of {limit} MiB"),
+            format!("{why}: the server is using {resident} of {limit} MiB"),
         )
         .with_hint("make the query read fewer rows or groups, or retry later; see memory.limit")
     }

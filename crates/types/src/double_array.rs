@@ -392,7 +392,7 @@ pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
                 let lengths = shape.iter().map(|length| u64::from(length.unsigned_abs()));
                 if !is_allowed(lengths) {
                     let message = format!(
-                        "a nested list of {shape:?} elements exceeds the maximum of an array \
+                        "a nested list of {shape:?} elements exceeds the maximum array size \
                          ({MAX_ARRAY_ELEMENTS})"
                     );
                     return Err(EngineError::new(ErrorCode::ResourceLimit, message));
@@ -449,7 +449,7 @@ pub fn from_raw(array: &dyn Array, dimensions: u8) -> EngineResult<ArrayRef> {
         };
         let (shape, values) = raw_parts(bytes, dimensions).ok_or_else(|| {
             let message =
-                format!("{} bytes are not an array of {dimensions} dimensions", bytes.len());
+                format!("{} bytes do not encode an array of {dimensions} dimensions", bytes.len());
             EngineError::new(ErrorCode::InvalidValue, message)
         })?;
         builder.push(&shape, values)?;

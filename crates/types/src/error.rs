@@ -237,7 +237,7 @@ mod typescript {
         );
         if let Some(folder) = std::env::var_os("TIDEMARK_TYPESCRIPT") {
             let file = std::path::Path::new(&folder).join("errors.ts");
-            std::fs::write(file, text).expect("the folder takes a file");
+            std::fs::write(file, text).expect("the file can be written");
         }
     }
 }

@@ -40,7 +40,7 @@ pub fn hit(name: &str) -> EngineResult<()> {
 }
 
 #[cold]
-#[allow(clippy::panic, reason = "a forced panic is what the point is for")]
+#[allow(clippy::panic, reason = "the failpoint exists to force a panic")]
 fn act(name: &str) -> EngineResult<()> {
     match ACTIONS.get().and_then(|actions| actions.get(name)) {
         None => Ok(()),

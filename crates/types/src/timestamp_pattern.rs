@@ -157,7 +157,7 @@ impl TimestampPattern {
             return Err(EngineError::new(
                 ErrorCode::InvalidValue,
                 format!(
-                    "the timestamp pattern has {} bytes: at most {MAX_PATTERN_BYTES} bytes are \
+                    "the timestamp pattern is {} bytes long: at most {MAX_PATTERN_BYTES} bytes are \
                      allowed",
                     pattern.len()
                 ),

@@ -130,7 +130,7 @@ impl RealVfs {
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 return Err(EngineError::new(
                     ErrorCode::RootLocked,
-                    format!("{} is used by another process", self.root.display()),
+                    format!("{} is in use by another process", self.root.display()),
                 ));
             }
             Err(errno) => return Err(failed(&errno.into())),

@@ -382,7 +382,7 @@ impl Vfs for SimVfs {
         let inode = state.lookup(path)?;
         let file = state.disk.files.get(&inode).ok_or(io::ErrorKind::NotFound)?;
         if file.current.len() as u64 != len {
-            let message = format!("the file has {} bytes, {len} expected", file.current.len());
+            let message = format!("the file is {} bytes long, expected {len}", file.current.len());
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
         Ok(Buffer::from(file.current.as_slice()))

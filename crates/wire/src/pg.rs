@@ -73,7 +73,7 @@ impl PgRows {
             EngineError::new(
                 tidemark_types::ErrorCode::NotSupported,
                 format!(
-                    "the row has {} columns: a DataRow message holds at most 65,535",
+                    "the row has {} columns: a DataRow message can hold at most 65,535",
                     columns.len()
                 ),
             )
@@ -119,7 +119,7 @@ fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     let length = i32::try_from(out.len() - at - header).map_err(|_| {
         EngineError::new(
             tidemark_types::ErrorCode::ResourceLimit,
-            "the row is larger than 2 GiB and does not fit a DataRow message",
+            "the row is larger than 2 GiB and does not fit in a DataRow message",
         )
     })?;
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());

@@ -172,17 +172,17 @@ test('there is advice for every invalidation reason', (t) => {
   );
   t.regex(liveAdvice('rename column operation'), /renamed\..*Rename it back/);
   t.regex(
-    liveAdvice('column is of another type [column=x, type=FLOAT, expected=DOUBLE]'),
+    liveAdvice('column has a different type [column=x, type=FLOAT, expected=DOUBLE]'),
     /a different type\..*Restore its type/,
   );
   t.regex(liveAdvice('rename table operation'), /^Its base table was renamed\. /);
   t.regex(liveAdvice('drop table operation'), /dropped\..*drop it and create it again/);
   t.regex(
-    liveAdvice('another table has the name of the base table [table=t]'),
+    liveAdvice("a different table has the base table's name [table=t]"),
     /another table now has its name\..*drop it and create it again/,
   );
   t.regex(
-    liveAdvice('the base table was renamed, and another one has its name [table=t]'),
+    liveAdvice('the base table was renamed, and a different table now has its name [table=t]'),
     /renamed, and another table.*Restore both names/,
   );
   t.regex(liveAdvice('full refresh of the base materialized view'), /fully refreshed\..*drop it/);

@@ -54,7 +54,7 @@ pub(crate) fn run(database: &Database, statement: &BoundMaintenance) -> EngineRe
 
 fn recovered(statement: &BoundMaintenance) -> EngineResult<&TableSchema> {
     let table = statement.table.as_ref().map(|table| &**table.schema());
-    table.ok_or_else(|| EngineError::internal("RECOVER TABLE without a table"))
+    table.ok_or_else(|| EngineError::internal("RECOVER TABLE requires a table name"))
 }
 
 /// Fails if RECOVER TABLE would discard data. The error lists that data.

@@ -59,7 +59,7 @@ pub(crate) async fn apply(
             Ok(0)
         }
         BoundStatement::Update(_) | BoundStatement::Delete(_) => {
-            Err(EngineError::internal("UPDATE or DELETE without the write lock of the table"))
+            Err(EngineError::internal("UPDATE or DELETE without holding the table's write lock"))
         }
         BoundStatement::ViewChange(view) => {
             if let Some(change) = view.change {
@@ -151,7 +151,7 @@ async fn insert(
         }
         InsertSource::Template(_) => Err(EngineError::new(
             ErrorCode::InvalidValue,
-            "the values of the statement's parameters are missing",
+            "the statement's parameter values are missing",
         )),
         InsertSource::Plan(plan) => {
             insert_select(database, &insert, plan, transaction, query).await

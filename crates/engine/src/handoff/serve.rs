@@ -41,7 +41,7 @@ pub(super) enum End {
 }
 
 /// Result of processing one message.
-#[expect(clippy::large_enum_variant, reason = "only one exists at a time, briefly")]
+#[expect(clippy::large_enum_variant, reason = "only one exists at a time, and only briefly")]
 pub(super) enum Step {
     /// The message was read, and answered if it requires an answer.
     Done,

@@ -127,7 +127,7 @@ impl CopyAppender {
 fn template(insert: &BoundInsert) -> EngineResult<&InsertTemplate> {
     match &insert.source {
         InsertSource::Template(template) => Ok(template),
-        _ => Err(EngineError::internal("COPY without the parameters of its INSERT")),
+        _ => Err(EngineError::internal("COPY is missing the parameters of its INSERT")),
     }
 }
 

@@ -111,7 +111,7 @@ impl Appender {
         match &self.0 {
             Kind::Csv(appender) => appender.next_text(csv).await,
             Kind::Lines(_) | Kind::Columns(_) | Kind::Copy(_) => {
-                Err(unsupported("only CSV appenders accept more than one text"))
+                Err(unsupported("only CSV appenders accept more than one file"))
             }
         }
     }

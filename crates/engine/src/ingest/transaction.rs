@@ -68,8 +68,8 @@ impl Transaction {
         if !block.memory.take(rows.iter().map(PendingRows::bytes).sum()) {
             let limit = block.memory.limit() >> 20;
             let message = format!(
-                "out of memory for uncommitted rows: transactions and queries use at most {limit} \
-                 MiB"
+                "out of memory for uncommitted rows: transactions and queries can use at most \
+                 {limit} MiB"
             );
             return Err(
                 EngineError::new(ErrorCode::ResourceLimit, message).with_hint("commit more often")

@@ -110,7 +110,7 @@ impl Admission {
             Ok(Err(_)) => Err(closed()),
             Err(_) => {
                 let seconds = self.limits.wait.as_secs_f64();
-                Err(self.busy(&format!("waited {seconds} s in the queue")))
+                Err(self.busy(&format!("this query waited {seconds} s in the queue")))
             }
         }
     }
@@ -169,7 +169,7 @@ impl Admission {
 
     fn busy(&self, why: &str) -> EngineError {
         let message =
-            format!("too many queries: at most {} run at once, {why}", self.limits.running);
+            format!("too many queries: at most {} run at once; {why}", self.limits.running);
         EngineError::new(ErrorCode::Busy, message)
             .with_hint("retry later; see query.concurrency, query.queue.limit and query.queue.wait")
     }
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(error.code, ErrorCode::Busy);
             assert_eq!(
                 error.message,
-                "too many queries: at most 1 run at once, waited 0.03 s in the queue"
+                "too many queries: at most 1 run at once; this query waited 0.03 s in the queue"
             );
             assert!(error.retryable);
             assert_eq!(admission.waiting(), 0);

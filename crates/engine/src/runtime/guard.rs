@@ -92,7 +92,7 @@ pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError 
     let incident = next_incident();
     let fields = serde_json::json!({ "incident": incident, "entry": entry, "panic": text });
     log::write(Level::Error, "engine", "panic", fields);
-    let message = format!("internal error {incident} in {entry}, see the server log");
+    let message = format!("internal error {incident} in {entry}; see the server log");
     EngineError::new(ErrorCode::Internal, message)
 }
 
@@ -113,7 +113,7 @@ pub fn outward(mut error: EngineError) -> EngineError {
     });
     log::write(level, "engine", "failed", fields);
     if is_defect {
-        error.message = format!("internal error {incident}, see the server log");
+        error.message = format!("internal error {incident}; see the server log");
     }
     error
 }

@@ -151,7 +151,7 @@ impl QueryPool {
         let users_most = mib(self.shared.user_limit());
         let required = mib(additional);
         DataFusionError::ResourcesExhausted(format!(
-            "{MEMORY}: {required} MiB more were requested, the query holds {own} of {max} MiB \
+            "{MEMORY}: {required} MiB more were requested; the query is using {own} of {max} MiB \
              [query.memory.limit={max}M], its user {users} of {users_most} MiB, all \
              queries {used} of {limit} MiB"
         ))

@@ -105,7 +105,7 @@ impl ResidentGuard {
     /// Returns the error for work that must not start now.
     pub(crate) fn refusal(&self) -> EngineError {
         let (resident, limit) = (self.resident() >> 20, self.limit >> 20);
-        let message = format!("memory is low: the server holds {resident} of {limit} MiB");
+        let message = format!("memory is low: the server is using {resident} of {limit} MiB");
         EngineError::new(ErrorCode::OutOfMemory, message)
             .with_hint("retry later: the server recovers automatically; see memory.limit")
     }
@@ -113,7 +113,7 @@ impl ResidentGuard {
     fn stopped(&self) -> EngineError {
         let (resident, limit) = (self.resident() >> 20, self.limit >> 20);
         let message =
-            format!("stopped as the largest query: the server holds {resident} of {limit} MiB");
+            format!("stopped as the largest query: the server is using {resident} of {limit} MiB");
         EngineError::new(ErrorCode::OutOfMemory, message)
             .with_hint("make the query read fewer rows or groups; see memory.limit")
     }

@@ -348,7 +348,7 @@ impl Statement {
             InsertSource::Template(template) if !template.is_computed() => {
                 Ok(CopyTarget { insert, block: self.transaction.clone() })
             }
-            _ => Err(EngineError::internal("COPY into an INSERT with expressions")),
+            _ => Err(EngineError::internal("COPY requires an INSERT without expressions")),
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn row_format(of: RowFormat) -> EngineResult<tidemark_wire::RowFormat
             let delimiter = u8::try_from(delimiter).map_err(|_| {
                 EngineError::new(
                     ErrorCode::InvalidValue,
-                    format!("invalid delimiter '{delimiter}', expected one ASCII character"),
+                    format!("invalid delimiter '{delimiter}': expected one ASCII character"),
                 )
             })?;
             Wire::Csv { delimiter, header }

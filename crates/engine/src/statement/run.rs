@@ -484,7 +484,7 @@ fn reads_as(columns: &[Field], described: &[Field]) -> bool {
 
 fn replan() -> EngineError {
     let message = "the schema changed since the statement was prepared, or the type of a column \
-                   depends on a parameter, which must be a constant";
+                   depends on a parameter that must be a constant";
     EngineError::new(ErrorCode::Replan, message)
 }
 

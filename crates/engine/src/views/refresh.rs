@@ -112,7 +112,7 @@ impl Refresh<'_> {
     /// Returns the view's table.
     pub(super) fn table(&self) -> EngineResult<Arc<TableSnapshot>> {
         let table = self.snapshot.table_by_id(self.view.table);
-        table.ok_or_else(|| EngineError::internal("the table of the view does not exist"))
+        table.ok_or_else(|| EngineError::internal("the view's table does not exist"))
     }
 
     /// Returns the changes since the view's position; `None` if they are unknown.

@@ -55,10 +55,10 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("arg_max", "(value, key)", "value in the row with the largest key"),
     ("arg_min", "(value, key)", "value in the row with the smallest key"),
     ("array_agg", "(number) | (array) | (text)", "values in row order; arrays are concatenated"),
-    ("array_elem_avg", "(array)", "mean at each array position, over all rows"),
-    ("array_elem_max", "(array)", "maximum at each array position, over all rows"),
-    ("array_elem_min", "(array)", "minimum at each array position, over all rows"),
-    ("array_elem_sum", "(array)", "sum at each array position, over all rows"),
+    ("array_elem_avg", "(array)", "mean at each array position, across all rows"),
+    ("array_elem_max", "(array)", "maximum at each array position, across all rows"),
+    ("array_elem_min", "(array)", "minimum at each array position, across all rows"),
+    ("array_elem_sum", "(array)", "sum at each array position, across all rows"),
     ("avg", "(number) | (decimal, places)", "arithmetic mean"),
     ("bit_and", "(integer)", "bitwise AND of all values"),
     ("bit_or", "(integer)", "bitwise OR of all values"),
@@ -74,20 +74,20 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     (
         "derivative",
         "(value [, timestamp])",
-        "change of the value per second, from the first row to the last",
+        "change in value per second, from the first row to the last",
     ),
     ("every", "(boolean)", "alias of bool_and"),
     ("first", "(any)", "value in the earliest row, which can be null"),
     ("first_not_null", "(any)", "earliest non-null value"),
     ("geomean", "(number)", "geometric mean; null if any value is not positive"),
-    ("haversine_dist_deg", "(lat, lon, timestamp)", "length of a path through points in km"),
+    ("haversine_dist_deg", "(lat, lon, timestamp)", "length in km of a path through points"),
     (
         "increase",
         "(counter [, timestamp])",
-        "growth of a counter; a decrease is treated as a reset to 0",
+        "increase in a counter; a decrease is treated as a reset to 0",
     ),
     ("integral", "(value [, timestamp])", "area under the curve, in value units times seconds"),
-    ("isOrdered", "(number) | (timestamp)", "whether the values ascend in row order"),
+    ("isOrdered", "(number) | (timestamp)", "whether the values are in ascending order"),
     ("json_agg", "(any)", "JSON array of the values in row order, including nulls"),
     ("jsonb_agg", "(any)", "alias of json_agg"),
     ("ksum", "(number)", "compensated sum (Kahan)"),
@@ -104,7 +104,7 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     (
         "mode",
         "(any) | (any, descending)",
-        "most frequent value; ties: the first found, or the first in sort order; also mode() \
+        "most frequent value; on a tie, the first found or the first in sort order; also mode() \
          WITHIN GROUP (ORDER BY value)",
     ),
     ("nsum", "(number)", "compensated sum (Neumaier)"),
@@ -115,7 +115,7 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
         "alias of percentile; also percentile_cont(p) WITHIN GROUP (ORDER BY number)",
     ),
     ("percentile_disc", "(value, p)", "percentile p (0 to 1), always one of the values"),
-    ("rate", "(counter [, timestamp])", "growth of a counter per second"),
+    ("rate", "(counter [, timestamp])", "increase in a counter per second"),
     ("regr_intercept", "(y, x)", "intercept of the regression line"),
     ("regr_r2", "(y, x)", "coefficient of determination"),
     ("regr_slope", "(y, x)", "slope of the regression line"),
@@ -281,7 +281,7 @@ fn of_distinct(
         }
         _ => {
             let message = format!(
-                "DISTINCT of {name} is not supported: select the distinct values in a sub-query"
+                "{name}(DISTINCT …) is not supported: select the distinct values in a sub-query"
             );
             return Err(ResolveError::Invalid { message });
         }

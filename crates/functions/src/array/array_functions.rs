@@ -207,7 +207,7 @@ fn matrix_product(call: &Call<'_>) -> Result<ArrayRef> {
             return Ok(());
         };
         let ([rows, inner], [same, columns]) = (a.shape, b.shape) else {
-            return Err(internal("expected a matrix of two dimensions"));
+            return Err(internal("expected a two-dimensional array"));
         };
         if inner != same {
             return Err(invalid(format!(
@@ -616,7 +616,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "dim_length",
         &[direct(&[Param::Array, Is(Int)], Int, dimension_length)],
-        "length of dimension n, from 1",
+        "length of dimension n, counting from 1",
     ),
     pure(
         "dot_product",
@@ -627,7 +627,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "array_position",
         &[direct(&[Is(V), Is(Double)], Int, position)],
-        "position of the first occurrence of a value, from 1",
+        "1-based position of the first occurrence of a value",
     ),
     pure(
         "insertion_point",

@@ -114,7 +114,7 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
 
 /// Returns the range selected in each dimension, `None` if a position is null, or `Some(None)` if a
 /// position is out of range.
-#[expect(clippy::option_option, reason = "null and out of range differ for sub-arrays")]
+#[expect(clippy::option_option, reason = "null and out-of-range positions differ for sub-arrays")]
 fn selected_ranges(
     shape: &[i32],
     selectors: &[Selector],

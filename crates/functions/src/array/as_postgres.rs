@@ -81,7 +81,7 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
                         || integer == i64::MAX
                     {
                         let message =
-                            format!("array element {value} is out of range {low} to {high}");
+                            format!("array element {value} is outside the range {low} to {high}");
                         return Err(invalid(message));
                     }
                 }

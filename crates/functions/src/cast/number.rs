@@ -73,7 +73,7 @@ pub(super) fn doubles(array: &ArrayRef, from: SqlType) -> Result<Float64Array> {
 pub(super) fn primitive<T: arrow::datatypes::ArrowPrimitiveType>(
     array: &ArrayRef,
 ) -> Result<&PrimitiveArray<T>> {
-    array.as_primitive_opt::<T>().ok_or_else(|| internal("unexpected operand type of a cast"))
+    array.as_primitive_opt::<T>().ok_or_else(|| internal("unexpected operand type in a cast"))
 }
 
 pub(super) fn from_integer(

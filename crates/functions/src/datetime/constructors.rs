@@ -155,7 +155,8 @@ fn parse_pattern(pattern: &str) -> std::result::Result<Vec<PatternElement>, Stri
     if pattern.len() > MAX_PATTERN_BYTES {
         let length = pattern.len();
         return Err(format!(
-            "timestamp pattern has {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
+            "timestamp pattern is {length} bytes long: at most {MAX_PATTERN_BYTES} bytes are \
+             allowed"
         ));
     }
     let mut elements = Vec::new();

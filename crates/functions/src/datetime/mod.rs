@@ -170,7 +170,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             per_call(&[Text, Time], ResultType::Is(Long), |bound| extract(bound, true)),
             per_call(&[Text, Is(Period)], ResultType::Is(Double), period_field),
         ],
-        "fields of extract that need a LONG: epoch",
+        "extract fields that return a LONG: epoch",
     ),
     pure(
         "date_part",
@@ -247,7 +247,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             per_call(&[Is(Period), Text], ResultType::Is(String), length_to_char),
             per_call(&[Number, Text], ResultType::Is(String), pattern::to_char),
         ],
-        "formats a value by a PostgreSQL pattern such as 'YYYY-MM-DD HH24:MI' or '9,999.00'",
+        "formats a value with a PostgreSQL pattern such as 'YYYY-MM-DD HH24:MI' or '9,999.00'",
     ),
     volatile(
         "next_id",
@@ -293,17 +293,17 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             per_call(&[Text, Time], ResultType::SameAs(1), |b| in_zone(b, (1, 0), false)),
             per_call(&[Is(Period), Time], ResultType::SameAs(1), |_| Ok(Arc::new(at_offset))),
         ],
-        "converts UTC to local time of a time zone; also written `time AT TIME ZONE zone`",
+        "converts UTC to local time in a time zone; also written `time AT TIME ZONE zone`",
     ),
     pure(
         "to_timezone",
         &[per_call(&[Time, Text], ResultType::SameAs(0), |b| in_zone(b, (0, 1), false))],
-        "converts UTC to local time of a time zone",
+        "converts UTC to local time in a time zone",
     ),
     pure(
         "to_utc",
         &[per_call(&[Time, Text], ResultType::SameAs(0), |b| in_zone(b, (0, 1), true))],
-        "converts local time of a time zone to UTC",
+        "converts local time in a time zone to UTC",
     ),
     pure(
         "to_str",
@@ -312,7 +312,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             per_call(&[Is(Timestamp), Text], ResultType::Is(String), to_str),
             per_call(&[Is(TimestampNs), Text], ResultType::Is(String), to_str),
         ],
-        "formats a timestamp by a pattern",
+        "formats a timestamp with a pattern",
     ),
     pure(
         "to_timestamp",
@@ -321,7 +321,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             per_call(&[Text, Text], ResultType::Is(Timestamp), from_str),
             per_call(&[Is(Double)], ResultType::Is(Timestamp), of_epoch),
         ],
-        "parses a TIMESTAMP by a pattern, null if it does not match; or converts epoch seconds",
+        "parses a TIMESTAMP with a pattern, null if it does not match; or converts epoch seconds",
     ),
     pure(
         "to_timestamp_ns",
@@ -329,12 +329,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             per_call(&[Text], ResultType::Is(TimestampNs), from_str),
             per_call(&[Text, Text], ResultType::Is(TimestampNs), from_str),
         ],
-        "parses a TIMESTAMP_NS by a pattern",
+        "parses a TIMESTAMP_NS with a pattern",
     ),
     pure(
         "to_date",
         &[per_call(&[Text, Text], ResultType::Is(Date), from_str)],
-        "parses a DATE by a pattern",
+        "parses a DATE with a pattern",
     ),
     pure(
         "to_pg_date",
@@ -350,14 +350,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         Volatility::Stable,
         "current time in nanoseconds, fixed per statement"
     ),
-    clock!("systimestamp", Timestamp, Us, 1_000, Volatility::Volatile, "current time of the host"),
+    clock!("systimestamp", Timestamp, Us, 1_000, Volatility::Volatile, "current time on the host"),
     clock!(
         "systimestamp_ns",
         TimestampNs,
         Ns,
         1,
         Volatility::Volatile,
-        "current time of the host in nanoseconds"
+        "current time on the host in nanoseconds"
     ),
     clock!(
         "sysdate",
@@ -365,7 +365,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         TimestampMillisecondType,
         1_000_000,
         Volatility::Volatile,
-        "current time of the host in milliseconds"
+        "current time on the host in milliseconds"
     ),
     clock!(
         "pg_postmaster_start_time",
@@ -373,7 +373,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         Us,
         1_000,
         Volatility::Stable,
-        "start time of the server"
+        "server start time"
     ),
     day!("today", 0, "the current day, in UTC or a time zone"),
     day!("yesterday", -1, "the day before today"),
@@ -399,7 +399,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             let elapsed = Mutex::new(0);
             Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
         })],
-        "timestamps that increase by a step from row to row",
+        "timestamps that increase by a fixed step per row",
     ),
     volatile(
         "timestamp_sequence_ns",
@@ -407,7 +407,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             let elapsed = Mutex::new(0);
             Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
         })],
-        "nanosecond timestamps that increase by a step from row to row",
+        "nanosecond timestamps that increase by a fixed step per row",
     ),
     pure(
         "age",

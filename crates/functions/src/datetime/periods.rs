@@ -55,7 +55,7 @@ pub(crate) fn build_periods(
 /// Returns the error message for a malformed period.
 pub(crate) fn refusal(text: &str) -> String {
     let shown: String = text.chars().take(40).collect();
-    format!("invalid interval: '{shown}', expected for example '1 month 2 days 03:04:05'")
+    format!("invalid interval '{shown}': expected, for example, '1 month 2 days 03:04:05'")
 }
 
 /// Resolves `time + PERIOD`, `PERIOD + PERIOD`, `PERIOD * number` and similar operations; `None`
@@ -334,8 +334,7 @@ pub(super) fn time_bucket(call: &Call<'_>) -> Result<ArrayRef> {
             .and_then(|days| days.checked_add(length.micros))
             .ok_or_else(|| invalid("interval out of range"))?;
         if months < 0 || micros < 0 || (months == 0) == (micros == 0) {
-            let message =
-                "a time step must be positive, and must be either months or a fixed length";
+            let message = "a time step must be positive, and either in months or of a fixed length";
             return Err(invalid(message));
         }
         let origin = if has_origin {

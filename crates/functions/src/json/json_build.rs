@@ -233,7 +233,7 @@ pub(crate) fn push_quoted(out: &mut BoundedText, text: &str) {
     out.push_str(&serde_json::Value::from(text).to_string());
 }
 
-const ITEM: &str = "element of json_agg as a string, also for null";
+const ITEM: &str = "json_agg element as a string, including for null";
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     special(

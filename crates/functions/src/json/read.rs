@@ -359,7 +359,7 @@ fn extract(call: &Call<'_>, path: Option<&[Step]>, returns: SqlType) -> Result<A
 pub(crate) const FUNCTIONS: &[Function] = &[special(
     "json_extract",
     |_, arguments| resolve_json(arguments, SqlType::Varchar),
-    "value at a path of a JSON document, such as .name[0]; a cast around the call sets its type",
+    "value at a path in a JSON document, such as .name[0]; a cast around the call sets its type",
 )];
 
 #[cfg(test)]

@@ -292,9 +292,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "width_bucket",
         &[direct(&[Is(Double), Is(Double), Is(Double), Is(Int)], Int, width_bucket)],
-        "bucket of a value: (value, low, high, buckets); 0 below and buckets + 1 above the range",
+        "bucket number of a value: (value, low, high, buckets); 0 below and buckets + 1 above the \
+         range",
     ),
-    pure("size_pretty", &[direct(&[Is(Long)], String, size_pretty)], "size in B, KiB, MiB, …"),
+    pure(
+        "size_pretty",
+        &[direct(&[Is(Long)], String, size_pretty)],
+        "formats a size in B, KiB, MiB, …",
+    ),
     two!("mid", f64::midpoint, "midpoint of bid and ask: (bid, ask)"),
     two!("spread", |bid, ask| ask - bid, "ask minus bid: (bid, ask)"),
     two!(

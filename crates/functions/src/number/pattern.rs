@@ -81,7 +81,8 @@ impl Pattern {
         if text.len() > MAX_PATTERN_BYTES {
             let length = text.len();
             return Err(format!(
-                "number pattern has {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
+                "number pattern is {length} bytes long: at most {MAX_PATTERN_BYTES} bytes are \
+                 allowed"
             ));
         }
         let mut pattern = Self::default();

@@ -491,7 +491,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 body: crate::signature::Body::PerCall(|_| Ok(as_symbols(texts))),
             },
         ],
-        "one of the arguments, or of a generated list: (list size, min, max, null rate)",
+        "one of the arguments, or a value from a generated list: (list size, min, max, null rate)",
     ),
     volatile("rnd_uuid4", &[direct(&[], Uuid, uuid)], "random UUID (version 4)"),
     volatile("gen_random_uuid", &[direct(&[], Uuid, uuid)], "random UUID (version 4)"),
@@ -529,7 +529,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     random_function(
         "rnd_symbol_zipf",
         zipf_symbol,
-        "symbol with a Zipf distribution: (symbol, …, alpha), or (count, alpha)",
+        "symbol from a Zipf distribution: (symbol, …, alpha), or (count, alpha)",
     ),
     volatile(
         "timestamp_shuffle",

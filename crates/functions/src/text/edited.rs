@@ -231,7 +231,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "translate",
         &[direct(&[Text, Text, Text], Varchar, translate)],
-        "replaces characters of argument 2 by their counterparts in argument 3, or removes them",
+        "replaces characters in argument 2 with their counterparts in argument 3, or removes them",
     ),
     pure(
         "overlay",
@@ -249,7 +249,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "glob",
         &[per_call(&[Text, Text], ResultType::Is(Boolean), glob_kernel)],
-        "whether a string matches: * any characters, ? one, [a-z] one of these, [!a-z] any other",
+        "whether a string matches a glob: * any characters, ? any one, [a-z] one of these, [!a-z] \
+         any other",
     ),
     pure("from_base64", &[direct(&[Text], Binary, from_base64)], "decodes a Base64 string"),
     pure("to_base64", &[direct(&[Text], Varchar, to_base64)], "encodes a string as Base64"),

@@ -81,7 +81,7 @@ fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
     let all: Vec<Texts> =
         (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
     let Some((separators, parts)) = all.split_first() else {
-        return Err(internal("concat_ws without a separator"));
+        return Err(internal("concat_ws requires a separator"));
     };
     build_text(call.rows, |row, out| {
         let Some(separator) = separators.get(row) else { return false };
@@ -102,7 +102,7 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
     let all: Vec<Texts> =
         (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
     let Some((patterns, values)) = all.split_first() else {
-        return Err(internal("format without a pattern"));
+        return Err(internal("format requires a pattern"));
     };
     let mut buffer = BoundedText::default();
     try_build_text(call.rows, |row, out| {
@@ -146,7 +146,9 @@ fn argument_index(rest: &mut &str) -> Result<Option<usize>> {
     let Some(after) = after.strip_prefix('$').filter(|_| digits > 0) else { return Ok(None) };
     let index = number.parse::<usize>().unwrap_or(usize::MAX).checked_sub(1);
     *rest = after;
-    index.map(Some).ok_or_else(|| invalid("format: %0$ is invalid, arguments are numbered from 1"))
+    index
+        .map(Some)
+        .ok_or_else(|| invalid("format: %0$ is invalid because arguments are numbered from 1"))
 }
 
 fn argument(values: &[Texts], index: usize) -> Result<&Texts> {
@@ -204,7 +206,7 @@ fn write_value(kind: char, value: Option<&str>, out: &mut BoundedText) -> Result
         ('I', None) => {
             return Err(invalid("format: null cannot be formatted as an identifier (%I)"));
         }
-        _ => return Err(invalid(format!("format: unknown specifier '%{kind}', use %s, %I or %L"))),
+        _ => return Err(invalid(format!("format: unknown specifier '%{kind}'; use %s, %I or %L"))),
     }
     Ok(())
 }
@@ -323,7 +325,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "initcap",
         &[direct(&[Text], Str, initcap)],
-        "first letter of each word in upper case, the others in lower case",
+        "converts the first letter of each word to upper case and the others to lower case",
     ),
     pure("chr", &[direct(&[Is(Int)], Str, chr)], "character with the given code point"),
     pure("ascii", &[direct(&[Text], Int, ascii)], "code point of the first character"),

@@ -590,9 +590,13 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "length",
         &[direct(T1, Int, length), direct(&[Is(Binary)], Long, binary_length)],
-        "number of characters of a string, or of bytes of a BINARY; -1 for null",
+        "number of characters in a string, or of bytes in a BINARY; -1 for null",
     ),
-    pure("char_length", &[direct(T1, Int, char_length)], "characters in a string; null for null"),
+    pure(
+        "char_length",
+        &[direct(T1, Int, char_length)],
+        "number of characters in a string; null for null",
+    ),
     pure("character_length", &[direct(T1, Int, char_length)], "alias of char_length"),
     pure(
         "length_bytes",
@@ -621,12 +625,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "strpos",
         &[direct(T2, Int, position)],
-        "position of the first occurrence of a substring, from 1; 0 if not found",
+        "1-based position of the first occurrence of a substring; 0 if not found",
     ),
     pure(
         "position",
         &[direct(T2, Int, position)],
-        "position of the first occurrence of a substring, from 1; 0 if not found",
+        "1-based position of the first occurrence of a substring; 0 if not found",
     ),
     pure(
         "replace",
@@ -657,7 +661,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "split_part",
         &[per_call(&[Text, Text, Is(Int)], ResultType::Is(Str), split_part)],
-        "nth field of a string split at a separator, from 1; from the end if n is negative",
+        "nth field of a string split at a separator, counting from 1, or from the end if n is \
+         negative",
     ),
     pure(
         "starts_with",

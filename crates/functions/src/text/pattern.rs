@@ -123,7 +123,7 @@ fn check_length(pattern: &str) -> Result<(), String> {
     let length = pattern.len();
     if length > MAX_PATTERN_BYTES {
         return Err(format!(
-            "pattern has {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
+            "pattern is {length} bytes long: at most {MAX_PATTERN_BYTES} bytes are allowed"
         ));
     }
     Ok(())

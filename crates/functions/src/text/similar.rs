@@ -42,7 +42,8 @@ fn similar_substring(call: &Call<'_>) -> Result<ArrayRef> {
         let ([before, required, behind], Some(letter), true) =
             (sections.as_slice(), escape.chars().next(), escape.chars().count() == 1)
         else {
-            let message = format!("the pattern must enclose the wanted part between two {mark}");
+            let message =
+                format!("the pattern must enclose the part to extract between two {mark}");
             return Err(invalid(message));
         };
         out.push_str("(?s)^(?:");

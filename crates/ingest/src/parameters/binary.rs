@@ -110,9 +110,8 @@ fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
         oid::TIME => Ok(time_of_day(i64::from_be_bytes(sized(bytes)?))),
         oid::INTERVAL => interval(bytes),
         other => {
-            let message = format!(
-                "binary format is not supported for parameters of the type with OID {other}"
-            );
+            let message =
+                format!("binary format is not supported for parameters with type OID {other}");
             Err(EngineError::new(ErrorCode::NotSupported, message)
                 .with_hint("send the value as text"))
         }

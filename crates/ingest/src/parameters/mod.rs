@@ -57,7 +57,7 @@ impl<'b> ParameterRows<'b> {
         let mut values = Vec::new();
         while !bytes.is_empty() {
             if usize::from(u16::from_be_bytes(take(&mut bytes)?)) != width {
-                let message = "all rows of parameters must have the same number of values";
+                let message = "all parameter rows must have the same number of values";
                 return Err(EngineError::new(ErrorCode::InvalidValue, message));
             }
             for index in 0..width {
@@ -83,7 +83,9 @@ impl<'b> ParameterRows<'b> {
     /// Returns the values of the only row, or no values if there is no row.
     pub fn into_single(self) -> EngineResult<Vec<ParameterValue<'static>>> {
         if self.values.len() > self.width {
-            return Err(EngineError::internal("more than one row of parameters for one execution"));
+            return Err(EngineError::internal(
+                "more than one parameter row for a single execution",
+            ));
         }
         Ok(self.values.into_iter().map(ParameterValue::into_owned).collect())
     }
@@ -151,7 +153,7 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> EngineResult<[u8; N]> {
 }
 
 fn cut_short() -> EngineError {
-    EngineError::internal("rows of parameters are truncated")
+    EngineError::internal("parameter rows are truncated")
 }
 
 #[cfg(test)]

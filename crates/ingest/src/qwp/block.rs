@@ -185,7 +185,7 @@ impl<'a> Block<'a> {
     pub(super) fn read(bytes: &mut Bytes<'a>, context: &Context<'_>) -> Read<Self> {
         let table = bytes.text("table name")?;
         if table.len() > MAX_NAME_BYTES {
-            return Err(bytes.malformed("the table name has more than 127 bytes"));
+            return Err(bytes.malformed("the table name is longer than 127 bytes"));
         }
         let rows = bytes.count("rows", context.options.max_rows, "qwp.max.rows.per.table")?;
         let count = bytes.count("columns", MAX_COLUMNS, "limit")?;
@@ -196,7 +196,7 @@ impl<'a> Block<'a> {
         for _ in 0..count {
             let name = bytes.text("column name")?;
             if name.len() > MAX_NAME_BYTES {
-                return Err(bytes.malformed("the column name has more than 127 bytes"));
+                return Err(bytes.malformed("the column name is longer than 127 bytes"));
             }
             let code = bytes.byte("column type")?;
             let Some(kind) = Kind::of(code) else {

@@ -178,7 +178,7 @@ fn header(bytes: &mut Bytes<'_>) -> Result<(Flags, u16), QwpFailure> {
     if length as usize != bytes.left() {
         let left = bytes.left();
         return Err(bytes
-            .malformed(format!("the header announces {length} bytes, found {left}"))
+            .malformed(format!("the header specifies {length} bytes, but {left} were found"))
             .into());
     }
     let is_set = |flag| flags & flag != 0;

@@ -98,7 +98,7 @@ impl KeyIndex {
 
     fn new(keys: &[ArrayRef], nulls: bool, hold: MemoryCheck<'_>) -> Result<(Self, Vec<u32>)> {
         let Some((first, others)) = keys.split_first() else {
-            return internal_err!("a join by keys requires keys");
+            return internal_err!("a keyed join requires at least one key");
         };
         let (first, mut numbers) = ColumnIndex::new(first, nulls, hold)?;
         let mut len = first.len;
@@ -129,7 +129,7 @@ impl KeyIndex {
         known.0.resize_with(self.columns.len(), || None);
         let mut columns = self.columns.iter().zip(keys).zip(&mut known.0);
         let Some(((first, keys), known)) = columns.next() else {
-            return internal_err!("a join by keys requires keys");
+            return internal_err!("a keyed join requires at least one key");
         };
         let mut numbers = first.find(keys, known)?;
         for (((column, keys), known), (width, pairs)) in columns.zip(&self.pairs) {

@@ -79,7 +79,7 @@ pub(super) fn same<T: 'static>(later: Box<dyn Accumulate>) -> Result<Box<T>> {
 
 pub(super) fn column<P: ArrowPrimitiveType>(values: &[ArrayRef]) -> Result<&PrimitiveArray<P>> {
     let found = values.first().and_then(|array| array.as_primitive_opt::<P>());
-    found.ok_or_else(|| internal_datafusion_err!("unexpected argument type of an aggregate"))
+    found.ok_or_else(|| internal_datafusion_err!("unexpected argument type for an aggregate"))
 }
 
 fn validity(nulls: &NullBuffer) -> Validity<'_> {

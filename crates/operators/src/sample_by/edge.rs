@@ -60,14 +60,14 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
             // A snapshot has one dictionary per column; this kernel is not planned for other
             // inputs.
             if !Arc::ptr_eq(known, texts) && known.to_data() != texts.to_data() {
-                return internal_err!("a symbol column with two dictionaries");
+                return internal_err!("a symbol column has two dictionaries");
             }
         }
         let numbers: &dyn Array = keys.map_or(array.as_ref(), |dictionary| dictionary.keys());
         numbers
             .as_primitive_opt::<P>()
             .cloned()
-            .ok_or_else(|| internal_datafusion_err!("unexpected argument type of first or last"))
+            .ok_or_else(|| internal_datafusion_err!("unexpected argument type for first or last"))
     }
 
     fn update_first(&mut self, array: &PrimitiveArray<P>, groups: &BatchGroups<'_>) {

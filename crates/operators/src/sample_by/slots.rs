@@ -122,9 +122,9 @@ impl Digit {
         };
         let dictionary = values
             .as_dictionary_opt::<Int32Type>()
-            .ok_or_else(|| internal_datafusion_err!("a symbol key without a dictionary"))?;
+            .ok_or_else(|| internal_datafusion_err!("a symbol key has no dictionary"))?;
         if dictionary.values().len() > known.len() {
-            return internal_err!("a symbol key with a different dictionary");
+            return internal_err!("a symbol key uses a different dictionary");
         }
         Ok(Some(dictionary.keys().clone()))
     }

@@ -197,7 +197,7 @@ fn is_timestamp(data_type: &DataType) -> bool {
 }
 
 /// Whether a value is within a closed range.
-#[expect(clippy::needless_bitwise_bool, reason = "without a branch the loop is one of vectors")]
+#[expect(clippy::needless_bitwise_bool, reason = "without a branch, the loop is vectorized")]
 #[inline]
 fn is_within<T: PartialOrd + Copy>(value: T, min: T, greatest: T) -> bool {
     (value >= min) & (value <= greatest)

@@ -51,7 +51,7 @@ impl<'a> Passing<'a> {
     pub(super) fn cells(&self, column: usize) -> Result<ArrayRef> {
         let column = [self.scan.projection()[column]];
         let cells = self.slice.columns(&column, self.rows.clone()).map_err(engine_error)?;
-        cells.into_iter().next().ok_or_else(|| internal_datafusion_err!("a column without cells"))
+        cells.into_iter().next().ok_or_else(|| internal_datafusion_err!("a column has no cells"))
     }
 
     /// Applies a test result that covers all rows, including those that failed a test. Returns
@@ -155,7 +155,7 @@ impl Condition {
                 return Ok(Transformed::no(expression));
             };
             let Ok(position) = columns.binary_search(&column.index()) else {
-                return internal_err!("a condition on an unknown column");
+                return internal_err!("a condition refers to an unknown column");
             };
             Ok(Transformed::yes(Arc::new(Column::new(column.name(), position)) as _))
         };

@@ -191,7 +191,7 @@ impl Sorted {
 
     fn batch(&self, rows: &[u64]) -> Result<RecordBatch> {
         let columns = self.columns.iter().map(|chunks| {
-            let Some(first) = chunks.first() else { return internal_err!("rows without a batch") };
+            let Some(first) = chunks.first() else { return internal_err!("rows have no batch") };
             gather(chunks, rows, &first.slice(0, 0))
         });
         let columns = columns.collect::<Result<_>>()?;

@@ -195,7 +195,7 @@ impl Function {
                 let Some(values) =
                     input.argument.and_then(|argument| argument.as_primitive_opt::<Int64Type>())
                 else {
-                    return internal_err!("a period without a value");
+                    return internal_err!("a period has no value");
                 };
                 Ok(Some(period_numbers(states, input, values)))
             }
@@ -307,7 +307,7 @@ fn numbers<T: arrow_array::ArrowPrimitiveType>(
     if let Some(values) = argument.and_then(|argument| argument.as_primitive_opt::<T>()) {
         Ok(values.values())
     } else {
-        internal_err!("unexpected argument type of a window function")
+        internal_err!("unexpected argument type for a window function")
     }
 }
 

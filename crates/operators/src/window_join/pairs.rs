@@ -96,7 +96,7 @@ fn pair_batch(
 fn mask(filter: &Arc<dyn PhysicalExpr>, pairs: &RecordBatch) -> Result<BooleanArray> {
     let mask = filter.evaluate(pairs)?.into_array(pairs.num_rows())?;
     let mask = mask.as_boolean_opt().cloned();
-    mask.ok_or_else(|| internal_datafusion_err!("the condition of a join is not BOOLEAN"))
+    mask.ok_or_else(|| internal_datafusion_err!("a join condition is not BOOLEAN"))
 }
 
 /// For each window start, finds the newest right row at or before it that satisfies the condition.

@@ -213,7 +213,7 @@ pub(super) fn mark_columns(expr: &Expr, schema: &DFSchema, into: &mut [bool]) ->
         Ok(unknown.is_some())
     })?;
     match unknown {
-        Some(column) => plan_err!("no column {column} in the input"),
+        Some(column) => plan_err!("the input has no column {column}"),
         None => Ok(()),
     }
 }

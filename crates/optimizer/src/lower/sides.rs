@@ -61,7 +61,7 @@ impl Read {
             } else if let Some(at) = right.maybe_index_of_column(column) {
                 read.right[at] = true;
             } else {
-                return plan_err!("no column {column} in a join");
+                return plan_err!("a join has no column {column}");
             }
         }
         Ok(read)

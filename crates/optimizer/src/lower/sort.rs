@@ -53,7 +53,7 @@ impl Walk<'_> {
             Ok(PhysicalSortExpr::new(expr, options))
         });
         let Some(order) = LexOrdering::new(keys.collect::<Result<Vec<_>>>()?) else {
-            return plan_err!("a sort without keys");
+            return plan_err!("a sort has no keys");
         };
         let plan = match below_projection(&input.plan, &order)? {
             Some((below, order)) => {

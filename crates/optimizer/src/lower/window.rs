@@ -24,7 +24,7 @@ impl Walk<'_> {
             .map(|expr| create_window_expr(expr, &node.schema, props, self.context()))
             .collect::<Result<Vec<_>>>()?;
         let Some(keys) = functions.first().map(|function| function.partition_by().to_vec()) else {
-            return plan_err!("windows without a function");
+            return plan_err!("a window node has no function");
         };
         let is_bounded = functions.iter().all(|function| function.uses_bounded_memory());
         let is_spread = self.workers() > 1;

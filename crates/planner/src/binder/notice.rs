@@ -17,7 +17,8 @@ pub(crate) const VOLUME: &str =
     "the table is stored in the root directory: IN VOLUME has no effect";
 
 pub(crate) const KEY_NOT_ENFORCED: &str = "PRIMARY KEY is not enforced: only keys that include \
-     the designated timestamp of a WAL table are, as DEDUP UPSERT KEYS";
+                                           the designated timestamp of a WAL table are enforced, \
+                                           as DEDUP UPSERT KEYS";
 pub(crate) const KEY_OF_NEW_ROWS: &str = "from now on, inserted rows replace rows with \
      the same key (DEDUP UPSERT KEYS); existing duplicates remain";
 pub(crate) const CONSTRAINT: &str = "UNIQUE, CHECK and FOREIGN KEY are not enforced";
@@ -30,7 +31,7 @@ pub(crate) const TEMPORARY_VIEW: &str =
 const UNLOGGED: &str = "an unlogged table is as durable as any other";
 const COLLATION: &str = "strings are compared by code point: COLLATE has no effect";
 const IDENTITY: &str = "values start at START, or after the greatest existing value, and \
-     increase by INCREMENT, which is at least 1: other options of IDENTITY have no effect";
+     increase by INCREMENT, which is at least 1: other IDENTITY options have no effect";
 pub(crate) const TABLE_INDEX: &str = "symbols are looked up by dictionary code and times by order: \
      the index is listed in the catalog, but has no effect";
 

@@ -18,7 +18,7 @@ pub(crate) fn statement(tree: &Tree, id: NodeId, node: &Node) -> EngineResult<Bo
         Node::Copy { copy: CopyStatement::Import { file, .. } } => ("COPY is", file.span),
         Node::Copy { copy: CopyStatement::Export { path, .. } } => ("COPY is", path.span),
         Node::Backup { backup } => (backup_words(backup), root),
-        _ => return Err(EngineError::internal("an expression where a statement was expected")),
+        _ => return Err(EngineError::internal("expected a statement, found an expression")),
     };
     Err(error::not_supported(what, position))
 }

@@ -200,7 +200,7 @@ impl Space {
 }
 
 fn full(free: u64) -> EngineError {
-    let message = format!("disk full: {} MiB are free, writes are paused", free >> 20);
+    let message = format!("disk full: {} MiB are free; writes are paused", free >> 20);
     EngineError::new(ErrorCode::DiskFull, message).with_hint(
         "free disk space, for example with DROP or TRUNCATE: writes resume automatically; see \
          disk.watermark",

@@ -50,7 +50,7 @@ pub(crate) struct Decoder<'a> {
 }
 
 fn short() -> EngineError {
-    EngineError::new(ErrorCode::Damaged, "the data ends too early")
+    EngineError::new(ErrorCode::Damaged, "unexpected end of data")
 }
 
 impl<'a> Decoder<'a> {

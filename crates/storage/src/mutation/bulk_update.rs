@@ -137,7 +137,7 @@ impl BulkUpdate {
     pub fn push(&mut self, rows: &[i64], values: &[ArrayRef]) -> EngineResult<()> {
         let ascending = rows.is_sorted_by(|a, b| a < b);
         if !ascending || rows.first().is_some_and(|&row| row <= self.last_row) {
-            return Err(EngineError::internal("the rows of an update are not ascending"));
+            return Err(EngineError::internal("the rows of an update are not in ascending order"));
         }
         let cells = self.cells(rows.len(), values)?;
         let mut start = 0;

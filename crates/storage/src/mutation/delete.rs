@@ -56,7 +56,7 @@ pub(crate) fn resolve_delete(snapshot: &Snapshot, delete: &Delete) -> EngineResu
     let id = delete.base.schema().id;
     let found = snapshot.table_by_id(id).ok_or_else(|| no_such_table(id))?;
     if !delete.rows.is_sorted_by(|a, b| a < b) {
-        return Err(EngineError::internal("the rows of a deletion are not ascending"));
+        return Err(EngineError::internal("the rows of a deletion are not in ascending order"));
     }
     if !same_rows(&delete.base, &found) {
         let message = format!("table '{}' changed concurrently", found.schema().name);
@@ -227,8 +227,8 @@ pub(crate) fn read_dead_rows(
     let partitions = if detached { &mut table.detached } else { &mut table.cold };
     let partition = Arc::make_mut(partitions).get_mut(&floor);
     let partition = partition.filter(|partition| index < partition.segments.len());
-    let partition =
-        partition.ok_or_else(|| EngineError::internal("deleted rows of an unknown segment"))?;
+    let partition = partition
+        .ok_or_else(|| EngineError::internal("deleted rows refer to an unknown segment"))?;
     let mut segments = partition.segments.clone();
     let dead = DeadRows::decode(input, segments[index].meta.rows)?;
     if !detached {

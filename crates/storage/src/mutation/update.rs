@@ -75,7 +75,7 @@ pub(crate) fn check(
 ) -> EngineResult<()> {
     let ascending = update.rows.is_sorted_by(|a, b| a < b);
     if !ascending || update.columns.len() != update.values.len() {
-        return Err(EngineError::internal("the rows of an update are not ascending"));
+        return Err(EngineError::internal("the rows of an update are not in ascending order"));
     }
     for (&index, values) in update.columns.iter().zip(&update.values) {
         let column = columns.get(index);
@@ -280,7 +280,7 @@ pub(crate) fn hits(
     }
     match next {
         None => Ok(hits),
-        Some((row, _)) => Err(EngineError::internal(format!("no row {row} in the partition"))),
+        Some((row, _)) => Err(EngineError::internal(format!("the partition has no row {row}"))),
     }
 }
 

@@ -154,7 +154,7 @@ impl Storage {
         self.with_generations(|generations| {
             let snapshot = self.snapshot();
             if read_format(vfs.system())?.is_none() {
-                findings.root(&damaged(FORMAT, "it contains no format version"));
+                findings.root(&damaged(FORMAT, "it does not contain a format version"));
             }
             findings.take(read_current(vfs.system()))?;
             for number in generations.newest() {
@@ -181,7 +181,7 @@ pub fn check_root(vfs: &Arc<dyn Vfs>) -> EngineResult<Vec<Damage>> {
     let vfs = &Disk::new(Arc::clone(vfs), Verify::First);
     let mut findings = Findings::default();
     if read_format(vfs.system())?.is_none() {
-        findings.root(&damaged(FORMAT, "it contains no format version"));
+        findings.root(&damaged(FORMAT, "it does not contain a format version"));
     }
     let mut loaded = None;
     if let Some(number) = findings.take(read_current(vfs.system()))? {

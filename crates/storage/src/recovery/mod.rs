@@ -75,7 +75,7 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
     let mut repairs: Vec<_> = fallen_back.iter().map(|error| error.reason().to_owned()).collect();
     if format != Some(FORMAT_VERSION) && !created {
         if format.is_none() {
-            repairs.push(damaged(FORMAT, "it contains no format version").message);
+            repairs.push(damaged(FORMAT, "it does not contain a format version").message);
         }
         write_format(vfs.system())?;
     }
@@ -202,7 +202,7 @@ pub(crate) fn read_format(vfs: &dyn Vfs) -> EngineResult<Option<(u32, u32)>> {
         return Err(EngineError::new(
             ErrorCode::NotSupported,
             format!(
-                "the root directory has format {}.{}, this version reads up to {}.{}",
+                "the root directory has format {}.{}, but this version supports at most {}.{}",
                 found.0, found.1, FORMAT_VERSION.0, FORMAT_VERSION.1
             ),
         )

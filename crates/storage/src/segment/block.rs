@@ -55,7 +55,7 @@ pub(crate) fn bodies_of(sql_type: SqlType, cells: &ColumnData) -> EngineResult<C
             let data = array.to_data();
             let start = data.offset() * width;
             let values = data.buffers().first();
-            let values = values.ok_or_else(|| EngineError::internal("a column without values"))?;
+            let values = values.ok_or_else(|| EngineError::internal("a column has no values"))?;
             Body::Fixed(values.slice_with_length(start, array.len() * width))
         }
         Layout::Text => {

@@ -170,7 +170,7 @@ fn gather_fixed(
         body.get(source.offset() * width..)
     });
     let bodies: Option<Vec<&[u8]>> = bodies.collect();
-    let bodies = bodies.ok_or_else(|| EngineError::internal("a column without values"))?;
+    let bodies = bodies.ok_or_else(|| EngineError::internal("a column has no values"))?;
     let values = match width {
         1 => gather_cells::<1>(&bodies, ranges),
         2 => gather_cells::<2>(&bodies, ranges),

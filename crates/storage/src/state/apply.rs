@@ -128,7 +128,7 @@ fn apply_append(
     let timestamp = head.schema.timestamp_column();
     let time_cells = timestamp.map(|timestamp| {
         let cells = append.columns.iter().find(|(id, ..)| *id == timestamp.id);
-        cells.ok_or_else(|| EngineError::internal("rows without designated timestamps"))
+        cells.ok_or_else(|| EngineError::internal("rows have no designated timestamps"))
     });
     let times = match time_cells.transpose()? {
         Some((_, _, cells)) => Some(column::timestamps(cells.array())?),

@@ -78,7 +78,7 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
         Change::Watch { table, through } => Op::Watch { table: existing(table)?, through },
         Change::Follow(table) => Op::Follow { table: existing(table)? },
         Change::Append { .. } | Change::Expect { .. } => {
-            return Err(EngineError::internal("the change is not an operation of a transaction"));
+            return Err(EngineError::internal("the change cannot be part of a transaction"));
         }
     })
 }
@@ -91,7 +91,7 @@ pub(crate) fn resolve_create(
     refuse_duplicate_name(snapshot, &schema)?;
     if schema.id == 0 || snapshot.table_by_id(schema.id).is_some() {
         return Err(EngineError::internal(format!(
-            "the identifier {} of a table is invalid or in use",
+            "table identifier {} is invalid or in use",
             schema.id
         )));
     }
@@ -167,7 +167,7 @@ fn check_dedup_keys(schema: &TableSchema) -> EngineResult<()> {
     Err(EngineError::new(
         ErrorCode::InvalidValue,
         format!(
-            "the DEDUP keys of table '{}' must be its columns and include the designated \
+            "the DEDUP keys of table '{}' must be columns of the table and include the designated \
              timestamp",
             schema.name
         ),
@@ -183,7 +183,7 @@ fn resolve_append(table: &TableSnapshot, rows: &Rows) -> EngineResult<Append> {
             Some(dictionary) => {
                 let keys = ColumnData::keys(dictionary.store().intern_column(array)?)?;
                 let ColumnData::Keys(checked) = &keys else {
-                    return Err(EngineError::internal("symbols without dictionary codes"));
+                    return Err(EngineError::internal("symbols have no dictionary codes"));
                 };
                 let max_key = checked.max_key();
                 symbols.extend(new_symbols(column.id, dictionary, dictionary.store(), max_key));

@@ -26,7 +26,7 @@ const TRY_AGAIN: Duration = Duration::from_millis(50);
 fn reserve_exhausted(bytes: usize) -> EngineError {
     let kib = bytes.div_ceil(1024);
     let message = format!(
-        "disk full: the statement needs {kib} KiB of log, more than the space that is left"
+        "disk full: the statement needs {kib} KiB of log space, which is more than is left"
     );
     EngineError::new(ErrorCode::DiskFull, message).with_hint(
         "drop partitions or tables, or delete rows that are contiguous in time; see \

@@ -5,7 +5,7 @@
 //! Prints the seed, the number of flips, each failure, and `N passed, N failed`. The exit code is 1
 //! on any failure.
 
-#![allow(clippy::print_stdout, reason = "a command-line tool prints")]
+#![allow(clippy::print_stdout, reason = "command-line tools print to standard output")]
 
 use std::process::ExitCode;
 

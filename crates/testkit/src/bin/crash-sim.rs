@@ -4,7 +4,7 @@
 //! Prints the seed, the number of states, each failure with the arguments that reproduce it
 //! (`--seed S --one`), and `N passed, N failed`. The exit code is 1 on any failure.
 
-#![allow(clippy::print_stdout, reason = "a command-line tool prints")]
+#![allow(clippy::print_stdout, reason = "command-line tools print to standard output")]
 
 use std::process::ExitCode;
 
@@ -28,7 +28,7 @@ fn states(command: &Command) -> ExitCode {
     println!("workloads: {synced} sync, {flushed} async, {unsynced} nosync");
     println!(
         "states: {}, of which {} after a crash during recovery, {} after a kill and a power loss, \
-         {} restored from a copy; {} damaged parts given up",
+         {} restored from a copy; {} damaged partitions abandoned",
         report.states(),
         report.double_crashes,
         report.kills,

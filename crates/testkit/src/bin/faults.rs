@@ -4,7 +4,7 @@
 //! Prints the seed, the number of runs, each failure with the arguments that reproduce it, and `N
 //! passed, N failed`. The exit code is 1 on any failure.
 
-#![allow(clippy::print_stdout, reason = "a command-line tool prints")]
+#![allow(clippy::print_stdout, reason = "command-line tools print to standard output")]
 
 use std::process::ExitCode;
 
@@ -17,6 +17,6 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| ()));
     let stride = command.number("--stride").unwrap_or(1);
     let report = run(command.seed, stride, command.number("--only"));
-    println!("{} calls in the script, 3 modes, 7 errors, single and lasting", report.calls);
+    println!("{} calls in the script, 3 modes, 7 errors, transient and persistent", report.calls);
     command.finish(report.passed, &report.failures)
 }

@@ -1,7 +1,7 @@
 //! `kernel-counts`: runs two passes of each kernel, the second inside [`counted`], for the
 //! instruction counter `scripts/kernel-counts.mjs`. Prints each entry's row count and name.
 
-#![allow(clippy::print_stdout, reason = "a command-line tool prints")]
+#![allow(clippy::print_stdout, reason = "command-line tools print to standard output")]
 
 use std::hint::black_box;
 

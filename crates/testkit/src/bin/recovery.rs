@@ -4,7 +4,7 @@
 //!
 //! Prints the measurements and `N passed, N failed`. The exit code is 1 on any failure.
 
-#![allow(clippy::print_stdout, reason = "a command-line tool prints")]
+#![allow(clippy::print_stdout, reason = "command-line tools print to standard output")]
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ fn measure(command: &Command, root: &Path) -> (u64, Vec<String>) {
     judge(format!("{count} partitions"), took, limit);
     match damaged_table(&root.join("damaged")) {
         Ok(tried) => {
-            println!("{tried} damages of one table");
+            println!("{tried} injected damages to one table");
             passed += tried;
         }
         Err(error) => failures.push(format!("a damaged table: {}", error.message)),

@@ -30,13 +30,13 @@ fn texts(data: &Data) -> Vec<Entry> {
     let (short, long) = (of(5), of(14));
     let cased = long.clone();
     vec![
-        Entry::new("views in another case", ROWS, move || -> Vec<u128> {
+        Entry::new("views in a different case", ROWS, move || -> Vec<u128> {
             cased.iter().map(|&view| kernel::recase_view(view, Case::Lower, 7)).collect()
         }),
-        Entry::new("pieces of texts", ROWS, move || -> Vec<u128> {
+        Entry::new("substrings of texts", ROWS, move || -> Vec<u128> {
             long.iter().map(|&view| kernel::subview(view, &body, 1, 5)).collect()
         }),
-        Entry::new("texts put together in views", ROWS, move || {
+        Entry::new("concatenated strings in views", ROWS, move || {
             let mut created = vec![0; ROWS];
             kernel::append_views(&mut created, |row| short[row]);
             kernel::append_views(&mut created, |row| short[row]);
@@ -76,8 +76,8 @@ fn slices(data: &Data) -> Vec<Entry> {
             kernel::matching(&within, |v| (1_000..=50_000).contains(&v))
         }),
         Entry::new("keys that pass", ROWS, move || kernel::matching_keys(&codes, &passes)),
-        Entry::new("rows that are kept", ROWS, move || kernel::compact(&retained, &words)),
-        Entry::new("values of two columns", ROWS, move || {
+        Entry::new("rows that pass", ROWS, move || kernel::compact(&retained, &words)),
+        Entry::new("values from two columns", ROWS, move || {
             kernel::choose(&chosen.1, &chosen.0, &chosen.0)
         }),
         Entry::new("runs of valid rows", ROWS, move || {
@@ -94,7 +94,7 @@ fn slices(data: &Data) -> Vec<Entry> {
             }
             sum
         }),
-        Entry::new("copies of short stretches", ROWS, move || {
+        Entry::new("copies of short ranges", ROWS, move || {
             kernel::gather(&[&sources[0], &sources[1]], &ranges)
         }),
     ]
@@ -131,8 +131,8 @@ fn groups(data: &Data) -> Vec<Entry> {
     let numbers: Vec<u64> = numbers.iter().map(|&number| number as u64).collect();
     vec![
         Entry::new("groups of codes", ROWS, assign(false)),
-        Entry::new("groups of codes, some null", ROWS, assign(true)),
-        Entry::new("distances from the least one", ROWS, move || {
+        Entry::new("groups of codes, with nulls", ROWS, assign(true)),
+        Entry::new("distances from the minimum", ROWS, move || {
             let mut distances = vec![0; ROWS];
             (kernel::distances(&near, -90_000, &mut distances), distances)
         }),
@@ -168,7 +168,7 @@ fn orders(data: &Data) -> Vec<Entry> {
         Entry::new("order of integers", ROWS, move || {
             numbers.iter().map(|&number| kernel::integer_order(number)).collect::<Vec<_>>()
         }),
-        Entry::new("rows spread over ranges", ROWS, move || {
+        Entry::new("rows distributed over ranges", ROWS, move || {
             let sample = groups.iter().copied().zip(orders.iter().copied()).step_by(16).collect();
             let ranges = Ranges::new(sample, KEYS as usize, 16);
             let mut spread = Spread::default();
@@ -211,7 +211,7 @@ fn matches(data: &Data) -> Vec<Entry> {
     vec![
         Entry::new("equal timestamps, all", ROWS, equal(0)),
         Entry::new("equal timestamps, one of three", ROWS, equal(2)),
-        Entry::new("ASOF, as many rows", ROWS, unkeyed(1)),
+        Entry::new("ASOF, equal row counts", ROWS, unkeyed(1)),
         Entry::new("ASOF, few rows on the left", ROWS, unkeyed(64)),
         Entry::new("ASOF by key", ROWS, move || {
             let right = [RightChunk { timestamps: &times, keys: &groups }];
@@ -253,14 +253,14 @@ fn windows(data: &Data) -> Vec<Entry> {
         Entry::new("cumulative sums", ROWS, sums(false, Reach::CUMULATIVE)),
         Entry::new("sums of twenty rows", ROWS, sums(false, last_twenty)),
         Entry::new("sums of twenty rows by key", ROWS, sums(true, last_twenty)),
-        Entry::new("greatest of a minute", ROWS, move || {
+        Entry::new("maximum per minute", ROWS, move || {
             let reach = Reach { from: Some(60_000_000), to: 0 };
             let rows = Rows { partitions: &[], times: Some(&times), validity: None, count: ROWS };
             let (mut states, mut found) = (vec![], vec![]);
             kernel::frame_extremes(rows, &of_minutes, reach, true, &mut states, &mut found);
             found
         }),
-        Entry::new("row before, by key", ROWS, move || {
+        Entry::new("previous row, by key", ROWS, move || {
             let rows = Rows { partitions: &groups, times: None, validity: None, count: ROWS };
             let (mut states, mut found) = (vec![], vec![]);
             let (reach, pick) = (Reach::CUMULATIVE, Pick::Back(1));
@@ -271,7 +271,7 @@ fn windows(data: &Data) -> Vec<Entry> {
             let tree = kernel::RangeTree::<SumOfDoubles>::new(summed.clone());
             (0..ROWS).step_by(16).map(|at| tree.over(at / 2, at)).sum::<f64>()
         }),
-        Entry::new("greatest of ranges", ROWS, move || {
+        Entry::new("maximum per range", ROWS, move || {
             let tree = kernel::RangeTree::<GreatestDouble>::new(extremes.clone());
             (0..ROWS).step_by(16).map(|at| tree.over(at / 2, at)).fold(0.0, f64::max)
         }),

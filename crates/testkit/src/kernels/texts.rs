@@ -1,6 +1,6 @@
 //! Text that is parsed into columns, and rows that are formatted as text.
 
-#![allow(clippy::expect_used, reason = "an entry that fails ends the count")]
+#![allow(clippy::expect_used, reason = "a failing entry ends the count")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;

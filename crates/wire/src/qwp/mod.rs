@@ -111,8 +111,9 @@ impl QwpMessages {
         self.rows += batch.num_rows();
         let added = self.message_bytes() - before;
         if added > ROW_BYTES {
-            let message =
-                format!("the row has {added} bytes: a QWP message holds at most {ROW_BYTES}");
+            let message = format!(
+                "the row is {added} bytes long: a QWP message can hold at most {ROW_BYTES}"
+            );
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         }
         Ok(())
@@ -152,8 +153,10 @@ impl QwpMessages {
         self.sequence += 1;
         self.rows = 0;
         if out.len() - start > MESSAGE_BYTES {
-            let message =
-                format!("the message has {} bytes: QWP allows at most {MESSAGE_BYTES}", out.len());
+            let message = format!(
+                "the message is {} bytes long: QWP allows at most {MESSAGE_BYTES}",
+                out.len()
+            );
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         }
         Ok(())

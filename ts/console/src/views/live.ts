@@ -138,14 +138,14 @@ export function repairText(repair: Repair | undefined): string {
 const REASONS: Readonly<Record<string, readonly [what: string, remedy: string]>> = {
   'drop column operation': [texts.common.columnDropped, texts.liveViews.addColumn],
   'rename column operation': [texts.common.columnRenamed, texts.liveViews.renameBack],
-  'column is of another type': [texts.liveViews.columnTypeChanged, texts.liveViews.restoreType],
+  'column has a different type': [texts.liveViews.columnTypeChanged, texts.liveViews.restoreType],
   'rename table operation': [texts.liveViews.tableRenamed, texts.liveViews.renameBack],
-  'the base table was renamed, and another one': [
+  'the base table was renamed, and a different table': [
     texts.liveViews.tableRenamedAndReplaced,
     texts.liveViews.restoreNames,
   ],
   'drop table operation': [texts.liveViews.tableDropped, ''],
-  'another table has the name': [texts.liveViews.tableDroppedAndReplaced, ''],
+  'a different table has the base table': [texts.liveViews.tableDroppedAndReplaced, ''],
   'full refresh of the base': [texts.liveViews.baseRefreshed, ''],
 };
 

@@ -78,7 +78,7 @@ fn footer_of(file: &mut File) -> EngineResult<Option<Vec<u8>>> {
 pub(super) fn damaged(name: &str) -> EngineError {
     let message = format!("cannot read '{name}': the file is damaged or malformed");
     EngineError::new(ErrorCode::InvalidValue, message)
-        .with_hint("write the file again; the server log contains the error of the Parquet reader")
+        .with_hint("write the file again; see the server log for the Parquet reader's error")
 }
 
 /// The unread bytes of a footer. Every method returns `None` if the bytes end too early or are

@@ -144,7 +144,7 @@ fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
             known.sql_type =
                 columns::common_type(known.sql_type, column.sql_type).ok_or_else(|| {
                     let message = format!(
-                        "column '{}' is {} in '{}' but {} in the files before it",
+                        "column '{}' is {} in '{}' but {} in earlier files",
                         column.name,
                         column.sql_type.name(),
                         file.name,

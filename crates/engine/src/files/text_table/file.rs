@@ -219,7 +219,7 @@ fn is_fresh(known: &TextFile) -> bool {
 pub(super) fn changed(name: &str) -> EngineError {
     EngineError::new(
         ErrorCode::Replan,
-        format!("file '{name}' changed while its schema was detected"),
+        format!("file '{name}' changed while its schema was being detected"),
     )
     .with_hint("retry the statement")
 }

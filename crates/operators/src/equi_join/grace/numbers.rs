@@ -94,7 +94,7 @@ impl Numbered {
             PhysicalSortExpr::new(column, SortOptions { descending, nulls_first: false })
         };
         let order = LexOrdering::new((0..self.numbers).map(key));
-        let order = order.ok_or_else(|| internal_datafusion_err!("rows without sort keys"))?;
+        let order = order.ok_or_else(|| internal_datafusion_err!("rows have no sort keys"))?;
         Ok(sorted(rows, order, self.schema, texts, budget))
     }
 }

@@ -63,7 +63,7 @@ impl Found<'_> {
                 let chunks: Vec<ArrayRef> =
                     batches.iter().map(|batch| Arc::clone(batch.column(column))).collect();
                 let Some(first) = chunks.first() else {
-                    return internal_err!("rows without a batch");
+                    return internal_err!("rows have no batch");
                 };
                 gather(&chunks, rows.values(), &new_empty_array(first.data_type()))
             }

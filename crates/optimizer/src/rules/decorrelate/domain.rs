@@ -50,7 +50,7 @@ impl Domain {
         for (index, expr) in captured.iter().enumerate() {
             let name = format!("{prefix}{index}");
             let Expr::Alias(alias) = expr else {
-                return internal_err!("a sub-query reads '{expr}' without an alias");
+                return internal_err!("'{expr}' in a sub-query has no alias");
             };
             columns.push((Column::new(alias.relation.clone(), &alias.name), name.clone()));
             exprs.push(alias.expr.as_ref().clone().alias(name));
@@ -278,7 +278,7 @@ impl Domain {
             return internal_err!("a table scan is correlated");
         };
         let Some(table) = provider.downcast_ref::<CteWorkTable>() else {
-            return internal_err!("a recursive query without its previous rows");
+            return internal_err!("recursive query has no rows from the previous iteration");
         };
         let mut fields: Vec<FieldRef> = table.schema().fields().iter().cloned().collect();
         for (field, name) in self.plan.schema().fields().iter().zip(self.names()) {

@@ -61,7 +61,7 @@ impl Binder<'_> {
         let mut tree = tree.map_err(|_| {
             let message = format!("view '{}' was created by a different version", view.name);
             error::at(ErrorCode::NotSupported, message, name.span)
-                .with_hint("run ALTER VIEW with the query that views() shows")
+                .with_hint("run ALTER VIEW with the query shown by views()")
         })?;
         self.override_variables(&mut tree, name)?;
         let sources = self.work.sources;

@@ -282,10 +282,10 @@ impl Binder<'_> {
         let mut orders = aggregates.iter().filter(is_ordered).map(order_of);
         let Some(first) = orders.next() else { return Ok(Vec::new()) };
         if orders.any(|other| other != first) {
-            let message = "functions with different ORDER BY clauses in one query (or with and \
-                           without ORDER BY) are not supported";
+            let message =
+                "functions in the same query must all have the same ORDER BY clause, or none";
             return Err(EngineError::new(ErrorCode::NotSupported, message)
-                .with_hint("compute each of them in its own sub-query"));
+                .with_hint("compute each in its own sub-query"));
         }
         Ok(first.to_vec())
     }

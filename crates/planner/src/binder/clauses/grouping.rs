@@ -194,7 +194,7 @@ impl Binder<'_> {
         if !masks.iter().filter_map(masked).flatten().all(is_key) {
             return Err(error::at(
                 ErrorCode::InvalidValue,
-                "arguments of grouping must be GROUP BY keys",
+                "arguments to grouping must be GROUP BY keys",
                 Span::default(),
             ));
         }

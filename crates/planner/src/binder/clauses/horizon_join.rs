@@ -111,7 +111,7 @@ impl<'a> Binder<'a> {
         let time = left
             .timestamp_column()
             .cloned()
-            .ok_or_else(|| EngineError::internal("a time join without a timestamp"))?;
+            .ok_or_else(|| EngineError::internal("a time join has no timestamp"))?;
         let offsets = self.offsets(chain.offsets, time.sql_type)?;
         let retained = self.filtered_if(left, filter).map_err(|failure| match failure.code {
             ErrorCode::ColumnNotFound | ErrorCode::TableNotFound => EngineError {
@@ -168,7 +168,7 @@ impl<'a> Binder<'a> {
         let time = right
             .timestamp_column()
             .cloned()
-            .ok_or_else(|| EngineError::internal("a time join without a timestamp"))?;
+            .ok_or_else(|| EngineError::internal("a time join has no timestamp"))?;
         let finer = unit != SqlType::TimestampNs && time.sql_type == SqlType::TimestampNs;
         let unit = if finer { time.sql_type } else { unit };
         let (plan, timestamp) = in_time_order(&right, &time, unit)?;

@@ -103,7 +103,8 @@ impl Binder<'_> {
     pub(crate) fn limited(&mut self, source: Relation, limit: &Limit) -> EngineResult<Relation> {
         let Limit { first, second, offset, span } = limit;
         if let (Some(_), Some(offset)) = (second, offset) {
-            let message = "LIMIT with two numbers is a range of rows and cannot have an OFFSET";
+            let message =
+                "LIMIT with two values specifies a row range and cannot be combined with OFFSET";
             return Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(*offset)));
         }
         let source = self.in_own_order(source.restored()?)?;
@@ -194,7 +195,7 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::TypeMismatch, message, position));
         }
         if value.expr.is_volatile() {
-            let what = "a LIMIT that differs per row is";
+            let what = "a LIMIT that varies by row is";
             return Err(error::not_supported(what, position));
         }
         Ok(match &value.constant {

@@ -129,7 +129,7 @@ impl Binder<'_> {
                 rows.read_all(self.tree.span(id))?;
                 rows
             }
-            _ => return Err(EngineError::internal("a query without a body")),
+            _ => return Err(EngineError::internal("a query has no body")),
         };
         self.ordered(relation, order_by)
     }

@@ -325,7 +325,7 @@ impl Binder<'_> {
         let Expr::AggregateFunction(call) = aggregate else { return Ok(()) };
         let name = call.func.name();
         if matches!(name, "array_agg" | "sparkline") {
-            let message = format!("{name} can only be filled with NULL, NONE and PREV");
+            let message = format!("{name} can only be filled with NULL, NONE or PREV");
             return Err(error::at(ErrorCode::NotSupported, message, self.fill_span(fill)));
         }
         Ok(())

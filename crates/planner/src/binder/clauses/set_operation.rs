@@ -391,7 +391,7 @@ fn narrowed_plan(
 ) -> EngineResult<LogicalPlan> {
     let mut plans = plans.into_iter();
     let left =
-        plans.next().ok_or_else(|| EngineError::internal("a set operation without queries"))?;
+        plans.next().ok_or_else(|| EngineError::internal("a set operation has no queries"))?;
     let mut rights: Vec<LogicalPlan> = plans.collect();
     if operator == SetOperator::Except {
         // Duplicates on the right cannot change the result, so they are removed first.
@@ -416,7 +416,8 @@ fn narrowed_plan(
         }
         rights = next;
     }
-    let right = rights.pop().ok_or_else(|| EngineError::internal("an INTERSECT of one query"))?;
+    let right =
+        rights.pop().ok_or_else(|| EngineError::internal("an INTERSECT has only one query"))?;
     LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)
 }
 

@@ -67,7 +67,7 @@ impl<'a> Binder<'a> {
         let time = left
             .timestamp_column()
             .cloned()
-            .ok_or_else(|| EngineError::internal("a time join without a timestamp"))?;
+            .ok_or_else(|| EngineError::internal("a time join has no timestamp"))?;
         let mut retained = self.filtered_if(left.clone(), select.filter)?;
         (retained.plan, _) = in_time_order(&retained, &time, time.sql_type)?;
         let mut replaced = Replaced::default();

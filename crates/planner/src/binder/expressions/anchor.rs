@@ -151,7 +151,7 @@ impl Binder<'_> {
                 let at = self.tree.span(*value);
                 let found = self.expression(*value, scope)?;
                 if found.constant.is_some() || found.expr.is_volatile() {
-                    return refuse("ANCHOR EXPRESSION must depend on the row, and only on it", at);
+                    return refuse("ANCHOR EXPRESSION must depend on the row and nothing else", at);
                 }
                 let is_known = found.sql_type.is_timestamp()
                     || matches!(found.sql_type, SqlType::Long | SqlType::Int);
@@ -185,7 +185,7 @@ fn clock_days(time: &Name, zone: Option<&Name>) -> EngineResult<ClockDays> {
         (hours < 24 && minutes < 60).then_some(i64::from(hours) * 3_600 + i64::from(minutes) * 60)
     });
     let seconds_of_day = read.ok_or_else(|| {
-        invalid(format!("invalid time of day: {}, expected HH:MM", time.text), time.span)
+        invalid(format!("invalid time of day '{}': expected HH:MM", time.text), time.span)
     })?;
     let zone = match zone {
         None => Zone::Fixed(0),

@@ -68,7 +68,7 @@ impl Binder<'_> {
         let spans: Vec<Span> = nodes.iter().map(|node| self.tree.span(*node)).collect();
         // Catalog arrays are stored as strings, but an ordinary string column is not an array.
         let [array, ..] = arguments.as_slice() else {
-            return Err(EngineError::internal("an index without an array"));
+            return Err(EngineError::internal("an index has no array"));
         };
         let of = catalog_type(array, scope).filter(|_| kinds == [Selector::Item]);
         let is_array = of.is_some() || !matches!(array.expr, Expr::Column(_));

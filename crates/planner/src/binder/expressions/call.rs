@@ -288,7 +288,7 @@ impl Binder<'_> {
         }
         if call.ignore_nulls {
             let Some(value) = arguments.first() else {
-                let what = format!("IGNORE NULLS of {} without an argument is", call.name.text);
+                let what = format!("IGNORE NULLS for {} without an argument is", call.name.text);
                 return Err(error::not_supported(&what, call.name.span));
             };
             tests.push(predicate::is_null(value.clone(), true));
@@ -332,7 +332,7 @@ impl Binder<'_> {
     ) -> EngineResult<Typed> {
         let at = call.name.span;
         if call.distinct {
-            let message = format!("DISTINCT of {name} of PERIOD is not supported");
+            let message = format!("{name}(DISTINCT …) is not supported for PERIOD");
             return Err(error::at(ErrorCode::NotSupported, message, at));
         }
         let aggregate = |name: &str, of: Expr| {

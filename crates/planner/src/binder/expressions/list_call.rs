@@ -80,7 +80,7 @@ impl Binder<'_> {
         if found.as_ref().and_then(constant::as_i64) == Some(1) {
             return Ok(());
         }
-        let what = "generate_subscripts of a dimension other than 1 is";
+        let what = "generate_subscripts for a dimension other than 1 is";
         Err(error::not_supported(what, self.tree.span(dimension)))
     }
 
@@ -96,7 +96,7 @@ impl Binder<'_> {
             }
             other => {
                 let message = format!(
-                    "{}: expected DOUBLE[] or an array of the catalog, found {}",
+                    "{}: expected DOUBLE[] or a catalog array, found {}",
                     call.name.text,
                     other.name()
                 );

@@ -89,7 +89,7 @@ impl Binder<'_> {
         let mut arguments = self.expressions(&call.arguments, scope)?.into_iter();
         let (value, kind, number) = (arguments.next(), arguments.next(), arguments.next());
         let (Some(value), Some(_), Some(_)) = (value, kind, number) else {
-            return Err(refused("number of arguments expected: 3 or 4", at));
+            return Err(refused("expected 3 or 4 arguments", at));
         };
         let period = ScalarValue::Utf8View(Some("period".to_owned()));
         let kind = self.demanded(call.arguments[1], SqlType::Varchar, period)?;
@@ -127,8 +127,10 @@ fn smoothing(kind: &str, number: f64, unit: SqlType, at: Span) -> EngineResult<S
         "alpha" => Ok(Smoothing::Constant(number.to_bits())),
         "period" => Ok(Smoothing::Constant((2.0 / (number + 1.0)).to_bits())),
         word => {
-            let nanos = crate::binder::expressions::window_frame::time_word(word)
-                .ok_or_else(|| refused("invalid kind: 'alpha', 'period' or a time unit", at))?;
+            let nanos =
+                crate::binder::expressions::window_frame::time_word(word).ok_or_else(|| {
+                    refused("invalid kind: expected 'alpha', 'period' or a time unit", at)
+                })?;
             let per_unit = match unit {
                 SqlType::Timestamp => 1_000.0,
                 SqlType::TimestampNs => 1.0,

@@ -175,7 +175,7 @@ impl Binder<'_> {
         let refused = |message: String| Err(error::at(ErrorCode::InvalidValue, message, at));
         let name = call.name.text.to_ascii_lowercase();
         let [time] = &*over.order_by else {
-            return refused(format!("{name} requires ORDER BY the timestamp alone"));
+            return refused(format!("{name} requires ORDER BY on the timestamp alone"));
         };
         let arguments = self.expressions(&call.arguments, scope)?;
         let (kind, returns) = match (name.as_str(), arguments.as_slice()) {
@@ -186,7 +186,7 @@ impl Binder<'_> {
                 let max = max.constant.as_ref().and_then(constant::as_i64);
                 let Some(Ok(max)) = max.map(usize::try_from) else {
                     return refused(
-                        "lttb: the number of rows must be a constant of at least 0".to_owned(),
+                        "lttb: the number of rows must be a non-negative constant".to_owned(),
                     );
                 };
                 (Kind::Lttb(max), SqlType::Boolean)

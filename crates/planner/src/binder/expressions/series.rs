@@ -119,7 +119,7 @@ impl Binder<'_> {
         let [low, high] = bounds.map(&mut constant);
         let (mut low, mut high) = (low?, high?);
         let SqlType::Decimal(digits, scale) = sql_type else {
-            return Err(error::at(ErrorCode::Internal, "a decimal series without a scale", at));
+            return Err(error::at(ErrorCode::Internal, "a decimal series has no scale", at));
         };
         let step = step.map(constant).transpose()?;
         if step.is_some_and(|step| (low > high) != (step < 0)) {

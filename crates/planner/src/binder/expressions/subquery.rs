@@ -318,7 +318,7 @@ impl Binder<'_> {
                 // The result is unknown until the statement is bound again with its values.
                 return Ok(Typed::computed(array.expr.is_null(), SqlType::Boolean));
             }
-            let what = "ANY and ALL of an array that is not constant, except '= ANY', are";
+            let what = "ANY and ALL with a non-constant array, except '= ANY', are";
             return Err(error::not_supported(what, position));
         };
         let items: Vec<Option<String>> = text_array(text).collect();

@@ -153,7 +153,7 @@ impl Binder<'_> {
         };
         let is_average = call.name.text.eq_ignore_ascii_case("avg") && arguments.len() > 1;
         if call.distinct && (is_average || is_partition_function(&call.name.text)) {
-            let what = format!("DISTINCT of {} over a window is", call.name.text);
+            let what = format!("{}(DISTINCT …) over a window is", call.name.text);
             return Err(error::not_supported(&what, call.name.span));
         }
         let (function, arguments, return_type) = if is_partition_function(&call.name.text) {
@@ -195,7 +195,7 @@ impl Binder<'_> {
         let Some(filter) = call.filter else { return Ok(resolved) };
         let is_aggregate = matches!(resolved.function, WindowFunctionDefinition::AggregateUDF(_));
         let Some(value) = resolved.arguments.first_mut().filter(|_| is_aggregate) else {
-            let what = format!("FILTER of the window function {} is", call.name.text);
+            let what = format!("FILTER with the window function {} is", call.name.text);
             return Err(error::not_supported(&what, self.tree.span(filter)));
         };
         let test = self.predicate(filter, scope, false)?;
@@ -230,7 +230,7 @@ impl Binder<'_> {
         let first_type = value_type(&name, &arguments);
         if first_type == SqlType::Period && matches!(name.as_str(), "min" | "max") {
             // DataFusion would compare the months first.
-            let what = format!("{name} of PERIOD over a window is");
+            let what = format!("{name} of PERIOD values over a window is");
             return Err(error::not_supported(&what, call.name.span));
         }
         let plain = |function, return_type| (function, return_type);
@@ -314,7 +314,7 @@ impl Binder<'_> {
     ) -> EngineResult<Resolved> {
         let at = call.name.span;
         if call.distinct && name != "count" {
-            let what = format!("DISTINCT of {name} over a window is");
+            let what = format!("{name}(DISTINCT …) over a window is");
             return Err(error::not_supported(&what, at));
         }
         let is_exact = matches!(name, "sum" | "avg")
@@ -451,8 +451,9 @@ fn refuse_decimals_around(resolved: &Resolved, frames: &Frames, at: Span) -> Eng
     if !is_exact || !matches!(frames, Frames::Around(..)) {
         return Ok(());
     }
-    let what =
-        format!("EXCLUDE CURRENT ROW of {name} of DECIMAL in a frame with following rows is");
+    let what = format!(
+        "EXCLUDE CURRENT ROW for {name} of DECIMAL values in a frame with following rows is"
+    );
     Err(error::not_supported(&what, at))
 }
 

@@ -119,7 +119,7 @@ impl Binder<'_> {
             };
             if is_near(&frame.start) || frame.end.as_ref().is_some_and(is_near) {
                 let message =
-                    "RANGE with an offset requires ORDER BY the designated timestamp alone";
+                    "RANGE with an offset requires ORDER BY on the designated timestamp alone";
                 return Err(error::at(ErrorCode::NotSupported, message, *span));
             }
         }
@@ -300,7 +300,7 @@ pub(crate) fn around(
             when(rows.gt(lit(0_i64)), high).otherwise(low)
         }
         name => {
-            let what = format!("EXCLUDE CURRENT ROW of {name} in a frame with following rows is");
+            let what = format!("EXCLUDE CURRENT ROW for {name} in a frame with following rows is");
             return Err(error::not_supported(&what, at));
         }
     };

@@ -620,7 +620,8 @@ fn computed_before(
     });
     let computed = computed.map_err(error::plan)?.data;
     if has_subquery(&computed) {
-        let what = "a sub-query in ON of an outer join that reads columns of both sides is";
+        let what =
+            "a sub-query in the ON clause of an outer join that reads columns from both sides is";
         return Err(error::not_supported(what, at));
     }
     Ok(Typed::computed(computed, test.sql_type))

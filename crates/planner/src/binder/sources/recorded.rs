@@ -101,7 +101,7 @@ fn as_recorded(
 
 /// The error for a view that references an object that it was not bound to.
 pub(crate) fn unbound(name: &Name) -> EngineError {
-    error::no_table(name).with_hint("run ALTER VIEW with the query that views() shows")
+    error::no_table(name).with_hint("run ALTER VIEW with the query shown by views()")
 }
 
 /// The stored record for a table that a view's query references.

@@ -100,7 +100,7 @@ impl Binder<'_> {
                 let words: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
                 let text = words.join(".");
                 let Some(first) = path.first() else {
-                    return Err(EngineError::internal("a column without a name"));
+                    return Err(EngineError::internal("a column has no name"));
                 };
                 binder.named_source(id, &Name { text, ..first.clone() }, Some(alias))
             }

@@ -180,7 +180,7 @@ impl<'a> Binder<'a> {
 
     /// Returns a node, or an error if the tree does not contain it.
     pub(crate) fn node(&self, id: NodeId) -> EngineResult<&'a Node> {
-        self.tree.get(id).ok_or_else(|| EngineError::internal(format!("no node {id} in the tree")))
+        self.tree.get(id).ok_or_else(|| EngineError::internal(format!("the tree has no node {id}")))
     }
 
     /// Binds a different tree as part of this statement.

@@ -92,7 +92,7 @@ pub(crate) fn within(plan: &LogicalPlan, ranges: Vec<TimeRange>) -> EngineResult
     }
     let provider = source_as_provider(&scan.source).map_err(error::plan)?;
     let Some(table) = provider.downcast_ref::<SnapshotTable>() else {
-        return Err(EngineError::internal("a scan of an unexpected kind of table"));
+        return Err(EngineError::internal("a scan reads an unexpected kind of table"));
     };
     let source = provider_as_source(Arc::new(table.within(ranges)));
     Ok(LogicalPlan::TableScan(TableScan { source, ..scan.clone() }))

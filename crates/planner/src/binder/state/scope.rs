@@ -131,7 +131,7 @@ impl Relation {
         let (qualifier, name) = match path {
             [name] => (None, name),
             [.., qualifier, name] => (Some(qualifier), name),
-            [] => return Err(EngineError::internal("a column without a name")),
+            [] => return Err(EngineError::internal("a column has no name")),
         };
         let is_named = |(_, column): &(usize, &ScopeColumn)| {
             qualifier.is_none_or(|required| has_qualifier(column, &required.text))

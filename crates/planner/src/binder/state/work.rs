@@ -50,7 +50,7 @@ impl Work {
         if self.sources > MAX_SOURCES {
             let message = format!(
                 "too many tables and sub-queries in a statement [limit={MAX_SOURCES}]: common \
-                 table expressions and views count at each use"
+                 table expressions and views count each time they are used"
             );
             return Err(error::at(ErrorCode::StatementTooComplex, message, at));
         }

@@ -172,7 +172,9 @@ fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Opti
         let names: Vec<&str> = keys.iter().map(|&key| schema.columns[key].name.as_str()).collect();
         let (table, names) = (&schema.name, names.join(", "));
         return refuse(if keys.is_empty() {
-            format!("table '{table}' enforces no keys: ON CONFLICT requires DEDUP UPSERT KEYS")
+            format!(
+                "table '{table}' does not enforce any keys: ON CONFLICT requires DEDUP UPSERT KEYS"
+            )
         } else {
             format!("ON CONFLICT must name the keys of '{table}' ({names})")
         });

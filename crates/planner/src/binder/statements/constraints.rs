@@ -96,7 +96,7 @@ impl Binder<'_> {
         } = written;
         let kind = kind_of(*constraint);
         if *if_not_exists && written.name.is_none() {
-            let message = "IF NOT EXISTS requires the name of the index";
+            let message = "IF NOT EXISTS requires an index name";
             return Err(error::at(ErrorCode::Syntax, message, *span));
         }
         if keys.len() > MAX_KEY_COLUMNS || schema.constraints.len() >= MAX_CONSTRAINTS {

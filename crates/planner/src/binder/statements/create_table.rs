@@ -229,7 +229,7 @@ pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
         return Ok(());
     }
     if is_catalog {
-        let message = format!("'{}' is a table of the system catalog", name.text);
+        let message = format!("'{}' is a system catalog table", name.text);
         return Err(error::at(ErrorCode::InvalidName, message, name.span));
     }
     let message = match name.text.chars().find(|c| identifier::is_illegal_in_table_name(*c)) {

@@ -95,7 +95,7 @@ impl Binder<'_> {
                     self.alter_table(table, actions, &mut change)?;
                 }
             }
-            _ => return Err(EngineError::internal("expected a change of a table")),
+            _ => return Err(EngineError::internal("expected a change to a table")),
         }
         self.invalidate_followers(&mut change)?;
         change.accesses = self.accesses.list();

@@ -139,7 +139,7 @@ impl<'t> ValueRows<'t> {
                         }
                     },
                     Cell::Computed => {
-                        return Err(EngineError::internal("an expression without values"));
+                        return Err(EngineError::internal("an expression has no values"));
                     }
                     other => other.clone(),
                 };
@@ -213,7 +213,7 @@ impl<'t> ValueRows<'t> {
             let array = match self.targets.iter().position(|target| *target == index) {
                 Some(position) => {
                     let Some((from, cells)) = given.get(position) else {
-                        return Err(EngineError::internal("a parameter without a column"));
+                        return Err(EngineError::internal("a parameter has no column"));
                     };
                     self.given_column(position, *from, cells)?
                 }
@@ -445,9 +445,9 @@ impl Conversion<'_> {
             DEFAULT => {
                 let target = self.rows.targets[self.position];
                 let cells = self.rows.defaults.cells(target, self.members.len())?;
-                cells.ok_or_else(|| EngineError::internal("a column without a default"))
+                cells.ok_or_else(|| EngineError::internal("a column has no default"))
             }
-            b'p' => Err(EngineError::internal("a parameter without a value")),
+            b'p' => Err(EngineError::internal("a parameter has no value")),
             _ => self.bound(),
         }
     }

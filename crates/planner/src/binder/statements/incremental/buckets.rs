@@ -292,8 +292,8 @@ impl<'a> Aggregation<'a> {
 
 fn needs_buckets() -> EngineError {
     refused(
-        "it requires SAMPLE BY, GROUP BY timestamp_floor(…) of the base timestamp, or the \
-         rows of the base table with their timestamp",
+        "it requires SAMPLE BY, GROUP BY timestamp_floor(…) on the base timestamp, or the base \
+         table's rows with their timestamp",
     )
 }
 
@@ -330,7 +330,9 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
                 JoinType::Full => false,
             };
             if !keeps {
-                return Err(refused("a join returns rows that have no row of the base table"));
+                return Err(refused(
+                    "a join returns rows without a matching row in the base table",
+                ));
             }
             follow(side, time, base)
         }

@@ -230,8 +230,8 @@ impl Binder<'_> {
         if is_volatile || is_random(&found.plan)? {
             return match form {
                 ViewForm::Materialized => refuse(
-                    "a materialized view can only read tables: no clock, no random values, \
-                     no files and no settings",
+                    "a materialized view can only read tables, not the clock, random values, \
+                     files or settings",
                     at,
                 ),
                 ViewForm::Live => {
@@ -410,7 +410,9 @@ impl Binder<'_> {
         let invalid = |message: String| error::at(ErrorCode::InvalidValue, message, name.span);
         let found = LiveInterval::parse(&name.text).ok_or_else(|| {
             let text = &name.text;
-            invalid(format!("invalid interval: {text}, expected a number and ms, s, m, h or d"))
+            invalid(format!(
+                "invalid interval '{text}': expected a number followed by ms, s, m, h or d"
+            ))
         })?;
         let refuse = |bound: String| Err(invalid(format!("live view {clause} must be {bound}")));
         match found.micros() {

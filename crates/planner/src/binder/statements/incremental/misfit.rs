@@ -20,15 +20,18 @@ pub(crate) fn misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misf
     let Some(base) = snapshot.table_by_id(view.base) else {
         let is_taken = snapshot.table(name).is_some();
         return Some(if is_taken {
-            Misfit::Differs(format!("another table has the name of the base table [table={name}]"))
+            Misfit::Differs(format!("a different table has the base table's name [table={name}]"))
         } else {
             Misfit::Missing
         });
     };
     let schema = base.schema();
     if !identifier::same(&schema.name, name) {
-        let differs =
-            || format!("the base table was renamed, and another one has its name [table={name}]");
+        let differs = || {
+            format!(
+                "the base table was renamed, and a different table now has its name [table={name}]"
+            )
+        };
         let is_other = another(snapshot, name, view.base);
         return Some(if is_other { Misfit::Differs(differs()) } else { Misfit::Missing });
     }
@@ -40,7 +43,7 @@ pub(crate) fn misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misf
         let (now, then) = (column.sql_type.name(), &used.type_name);
         if now != *then && found.is_none() {
             found = Some(Misfit::Differs(format!(
-                "column is of another type [column={}, type={now}, expected={then}]",
+                "column has a different type [column={}, type={now}, expected={then}]",
                 used.name
             )));
         }

@@ -56,8 +56,7 @@ pub(crate) fn rows<S: ViewShape>(
 ) -> EngineResult<IncrementalRows<S>> {
     let tree = tree_of(view)?;
     let table = snapshot.table_by_id(view.table);
-    let table =
-        table.ok_or_else(|| EngineError::internal("the table of the view does not exist"))?;
+    let table = table.ok_or_else(|| EngineError::internal("the view's table does not exist"))?;
     let mut binder = Binder::new(&tree, snapshot, context, &Clauses);
     binder.beneath_view = true;
     let sources = if by_names { binder.sources_of(&tree) } else { view.sources.clone() };
@@ -76,7 +75,7 @@ pub(crate) fn rows<S: ViewShape>(
     let fits = found.columns.len() == schema.columns.len()
         && pairs.all(|(now, then)| S::fits(now.sql_type, then.sql_type));
     if !fits {
-        let message = "the columns of the query do not match the columns of the view";
+        let message = "the query's columns do not match the view's columns";
         return Err(EngineError::new(ErrorCode::TypeMismatch, message));
     }
     let plan = binder.conformed_source(found, schema)?;

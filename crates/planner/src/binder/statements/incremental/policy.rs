@@ -58,7 +58,7 @@ pub(crate) fn apply_policy(
         Some(WrittenTrigger::Every { interval }) => {
             let every = interval_of(interval)?;
             if every.unit == 's' {
-                let message = "invalid interval: the shortest interval of a timer is 1m";
+                let message = "invalid interval: a timer interval must be at least 1m";
                 return Err(error::at(ErrorCode::InvalidValue, message, interval.span));
             }
             RefreshTrigger::Every(every)
@@ -99,7 +99,8 @@ pub(crate) fn interval_of(interval: &Name) -> EngineResult<Every> {
     if let (Ok(count @ 1..), Some(unit)) = (count, unit) {
         return Ok(Every { count, unit });
     }
-    let message = format!("invalid interval: {text}, expected a count and s, m, h, d, w, M or y");
+    let message =
+        format!("invalid interval '{text}': expected a count followed by s, m, h, d, w, M or y");
     Err(error::at(ErrorCode::InvalidValue, message, interval.span))
 }
 

@@ -116,7 +116,7 @@ impl IncrementalRows<LiveReach> {
             return Ok(plan);
         }
         let time = table.timestamp_column();
-        let time = time.ok_or_else(|| EngineError::internal("a live view without a timestamp"))?;
+        let time = time.ok_or_else(|| EngineError::internal("a live view has no timestamp"))?;
         let name = &time.name;
         let timestamp = |at: i64| match time.sql_type {
             SqlType::TimestampNs => lit(ScalarValue::TimestampNanosecond(Some(at), None)),
