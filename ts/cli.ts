@@ -34,7 +34,7 @@ options of mcp
       --token-file FILE  token to use instead of user and password (TIDEMARK_TOKEN)
       --allow-writes allow the agent to change data
 
-SIGHUP reloads the configuration and certificates, unless a closing terminal sends it.
+SIGHUP reloads the configuration and certificates, unless it is sent by a closing terminal.
 Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 selects a free port.
 `;
 
@@ -90,7 +90,7 @@ function readArguments(args: readonly string[]): Arguments {
   const [named = 'serve', ...commandArguments] = positionals;
   if (commandArguments.length > 0) {
     throw new StartError(
-      `unexpected argument '${commandArguments[0] ?? ''}', see tidemark help`,
+      `unexpected argument '${commandArguments[0] ?? ''}'; see tidemark help`,
       EXIT_USAGE,
     );
   }
@@ -126,7 +126,7 @@ async function run(args: readonly string[]): Promise<number> {
       process.stdout.write(HELP);
       return 0;
     default:
-      throw new StartError(`unknown command '${chosen.command}', see tidemark help`, EXIT_USAGE);
+      throw new StartError(`unknown command '${chosen.command}'; see tidemark help`, EXIT_USAGE);
   }
 }
 

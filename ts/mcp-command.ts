@@ -21,7 +21,7 @@ export async function runMcp(given: AgentArguments, environment: Environment): P
   const url = readUrl(given.url ?? environment['TIDEMARK_URL'] ?? 'http://127.0.0.1:9000');
   const authorization = readAuthorization(given, environment);
   if (url.protocol === 'http:' && authorization !== '' && !LOOPBACK.test(url.hostname)) {
-    process.stderr.write('tidemark mcp: the login is sent unencrypted, use https\n');
+    process.stderr.write('tidemark mcp: the login is sent unencrypted; use https\n');
   }
   const { serveStdio } = await import('./mcp/stdio.js');
   await serveStdio({
@@ -37,7 +37,7 @@ function readUrl(text: string): URL {
     throw usage(`--url: expected a URL such as http://127.0.0.1:9000, found '${text}'`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw usage('--url must not contain a user or password, use --user and --password-file');
+    throw usage('--url must not contain a user or password; use --user and --password-file');
   }
   url.search = '';
   url.hash = '';
@@ -91,5 +91,5 @@ function secret(
 }
 
 function usage(message: string): StartError {
-  return new StartError(`${message}, see tidemark help`, EXIT_USAGE);
+  return new StartError(`${message}; see tidemark help`, EXIT_USAGE);
 }

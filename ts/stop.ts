@@ -15,7 +15,7 @@ interface Stoppable {
 
 /** The shutdown steps, for the message shown if one takes too long. */
 export type StopStep =
-  'running statements' | 'responses of cancelled statements' | 'the last checkpoint';
+  'running statements' | 'responses to cancelled statements' | 'the last checkpoint';
 
 interface Stop {
   /** Listeners, keyed by name. */
@@ -40,7 +40,7 @@ export async function stopServing({ listeners: named, ...stop }: Stop): Promise<
   step('running statements');
   const drained = Promise.all(listeners.map((listener) => listener.drain()));
   if (!(await within(drained, Math.max(stopMs - RESERVED_MS, stopMs / 4)))) {
-    step('responses of cancelled statements');
+    step('responses to cancelled statements');
     stopWork();
     for (const listener of listeners) {
       listener.interrupt();

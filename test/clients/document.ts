@@ -7,9 +7,9 @@ import { SOURCES } from './tools.js';
 const HEAD = `# Clients
 
 This page lists the client programs, drivers and tools that the test suite covers. For each client,
-it shows how many checks give the same result as PostgreSQL, and why some results differ. On every
-change, the tests run each program or replay its statements, and they fail if a result is not the
-expected one.
+it shows how many checks return the same result as PostgreSQL, and why some results differ. On every
+change, the tests run each program or replay its statements, and they fail if a result differs
+from the expected one.
 
 To connect, see [Python](connect/python.md),
 [JavaScript](connect/javascript.md), [Go](connect/go.md),
@@ -58,7 +58,7 @@ const DRIVERS: Readonly<Record<string, string>> = {
   'jdbc-metadata': 'JDBC: DatabaseMetaData',
   pgx: 'pgx: binary values, batches, nested transactions, CopyFrom',
   'tokio-postgres': 'tokio-postgres: binary values, pipelines, portals, COPY',
-  sqlx: 'sqlx: migrations, values, queries of its macros, COPY',
+  sqlx: 'sqlx: migrations, values, macro queries, COPY',
   'node-postgres': 'node-postgres: arrays, cursors, streams, COPY, cancellation',
   'postgres.js': 'postgres.js: pipelines, cursors, savepoints, COPY, cancellation',
 };
@@ -148,7 +148,7 @@ const REASONS: readonly (readonly [string, string, string])[] = [
   [
     'Alembic',
     '`upgrade_…`, `downgrade`',
-    'FLOAT has 4 bytes here but 8 in PostgreSQL (`sa.Double` has 8 in both). ' +
+    'FLOAT is 4 bytes here but 8 in PostgreSQL (`sa.Double` is 8 in both). ' +
       'When a table is renamed, its sequence is renamed too. After a type change, the column ' +
       'default is shown with the new type',
   ],

@@ -262,7 +262,7 @@ test('errors in the statement are reported immediately, with position', async (t
     ["''", /^file name expected$/, 12],
     ["'a' WITH HEADER maybe", /^'true' or 'false' expected$/, 28],
     ["'a' WITH DELIMITER ';;'", /^delimiter is empty or contains more than 1 character$/, 31],
-    ["'a' WITH ENCODING 'klingon'", /^unknown encoding, try utf-8/, 30],
+    ["'a' WITH ENCODING 'klingon'", /^unknown encoding; try utf-8/, 30],
     ["'a' WITH ON ERROR foo", /^'ABORT', 'SKIP_ROW' or 'SKIP_COLUMN' expected$/, 30],
     ["'a' WITH PARTITION BY DAY", /^invalid option used for import without a designated/, 21],
     ["'a' WITH PARTITION BY foo", /^'NONE', 'HOUR', .* expected$/, 34],

@@ -284,7 +284,7 @@ for (const name of ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'sessi
     for (const value of ['yes', '2', 'tru', 'true,true']) {
       const response = await fetch(`${harness.url}/exec?query=rows+1&${name}=${value}`);
       t.is(response.status, 400);
-      const error = `invalid ${name}: ${value}, expected true or false`;
+      const error = `invalid ${name} '${value}': expected true or false`;
       t.deepEqual(await response.json(), { query: 'rows 1', error, position: 0 });
     }
     for (const value of ['TRUE', 'False', '', '1', '0']) {

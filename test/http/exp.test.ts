@@ -88,7 +88,7 @@ const REFUSALS: readonly (readonly [query: string, error: string])[] = [
   ['fmt=parquet&parquet_version=abc', 'invalid parquet version:abc, supported versions: 1, 2'],
   [
     'fmt=parquet&raw_array_encoding=maybe',
-    'invalid raw_array_encoding: maybe, expected true or false',
+    "invalid raw_array_encoding 'maybe': expected true or false",
   ],
   [
     'fmt=parquet&compression_codec=LZO',
@@ -97,9 +97,9 @@ const REFUSALS: readonly (readonly [query: string, error: string])[] = [
   ],
   [
     'delimiter=%3B%3B',
-    'invalid delimiter: ;;, expected one ASCII character other than quotes and line ends',
+    "invalid delimiter ';;': expected one ASCII character other than quotes and line ends",
   ],
-  ['nm=yes', 'invalid nm: yes, expected true or false'],
+  ['nm=yes', "invalid nm 'yes': expected true or false"],
   [
     'fmt=parquet&partition_by=foo',
     'invalid partition_by: foo, expected one of: NONE, HOUR, DAY, WEEK, MONTH, YEAR',
@@ -137,7 +137,7 @@ test('a read-only server exports only CSV', async (t) => {
   t.is((await get('csv'))[0], 200);
   t.deepEqual(await get('parquet'), [
     403,
-    '{"query":"rows 1","error":"fmt=parquet is not supported on read-only servers, use fmt=csv",' +
+    '{"query":"rows 1","error":"fmt=parquet is not supported on read-only servers; use fmt=csv",' +
       '"position":0}',
   ]);
   await guarded.server.close();

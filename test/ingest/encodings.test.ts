@@ -78,16 +78,16 @@ real('a value that is not UTF-8 is an error of its column, not another value', a
   t.deepEqual(
     skipped.warnings,
     [2, 3, 4].map(
-      (line) => `line ${line}, field 1: not UTF-8: add the encoding of the text (encoding=)`,
+      (line) => `line ${line}, field 1: not UTF-8: specify the text's encoding (encoding=)`,
     ),
   );
   t.deepEqual(await rows(server, 'SELECT DISTINCT k FROM skipped'), [[null]]);
   const dropped = await send('name=dropped&forceHeader=true&atomicity=skipRow', data);
   t.deepEqual([dropped.rowsImported, dropped.rowsRejected], [0, 3]);
   const ended = await send('name=ended&forceHeader=true&atomicity=abort', data);
-  t.regex(ended.status, /not UTF-8: add the encoding/);
+  t.regex(ended.status, /not UTF-8: specify the text's encoding/);
   const unknown = await send('name=unknown&encoding=klingon', data);
-  t.regex(unknown.status, /unknown encoding: klingon/);
+  t.regex(unknown.status, /unknown encoding 'klingon'/);
   const wrong = await send('name=wrong&encoding=utf-16be', Buffer.from([0xd8, 0x00, 0x00]));
   t.regex(wrong.status, /the text is not valid utf-16be/);
 });

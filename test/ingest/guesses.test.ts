@@ -245,7 +245,7 @@ real('numbers with a decimal comma or groups', async (t) => {
   await send('name=declared', 'a;b\n1.234,50;1\nx;2\n', { schema });
   t.deepEqual(await rows(server, 'SELECT a FROM declared'), [['1234.50'], [null]]);
   const wrong = await send('name=wrong&decimal=x', 'a;b\n1;1\n2;2\n');
-  t.is(wrong.status, 'invalid decimal: x, expected , or .');
+  t.is(wrong.status, "invalid decimal 'x': expected , or .");
 });
 
 const LINES = [
@@ -278,7 +278,7 @@ real('JSON: lines, an array, rows without names', async (t) => {
   const many = Array.from({ length: 1500 }, (_, at) => `{"a":${at}}`);
   const late = await send('name=late', [...many, '{"a":1.5,"b":2}'].join('\n'));
   t.deepEqual(typesOf(late), ['DOUBLE']);
-  t.regex(late.warnings?.join() ?? '', /no such keys: 'b'.*DOUBLE instead of INT/);
+  t.regex(late.warnings?.join() ?? '', /these keys: 'b'.*DOUBLE instead of INT/);
 });
 
 real('JSON that is damaged leaves nothing', async (t) => {

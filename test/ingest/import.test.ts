@@ -269,10 +269,10 @@ test('one file that does not fit the table rolls back all files', async (t) => {
 test('an invalid parameter is reported with its name', async (t) => {
   const content = 'a,b\n1,x1\n2,y1\n';
   for (const [name, value, status] of [
-    ['forceHeader', 'yes', 'invalid forceHeader: yes, expected true or false'],
-    ['overwrite', '2', 'invalid overwrite: 2, expected true or false'],
-    ['create', 'no', 'invalid create: no, expected true or false'],
-    ['skipLev', 'on', 'invalid skipLev: on, expected true or false'],
+    ['forceHeader', 'yes', "invalid forceHeader 'yes': expected true or false"],
+    ['overwrite', '2', "invalid overwrite '2': expected true or false"],
+    ['create', 'no', "invalid create 'no': expected true or false"],
+    ['skipLev', 'on', "invalid skipLev 'on': expected true or false"],
     ['partitionBy', 'foo', 'invalid partitionBy'],
     ['timestamp', 'nope', "invalid timestamp column 'nope'"],
     ['o3MaxLag', 'soon', 'invalid o3MaxLag value, must be a long'],

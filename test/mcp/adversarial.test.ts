@@ -120,7 +120,7 @@ for (const [way, connect] of WAYS) {
     const values = Array.from({ length: 100 }, (_, at) => `rpad('', 4000, 'z') v${at}`).join(', ');
     const large = await answer(client, 'query', { sql: `SELECT ${values} FROM long_sequence(3)` });
     t.like(large, { rows: [], has_more: true });
-    t.regex(String(large['notes']), /first row has \d+ bytes/);
+    t.regex(String(large['notes']), /first row is \d+ bytes/);
     t.false('next_offset' in large);
   });
 }

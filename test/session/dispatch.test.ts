@@ -227,6 +227,6 @@ test('over HTTP, session statements have no effect or report what they need', as
     'NOTIFY x',
   ];
   for (const text of refused) {
-    t.regex((await exec(text)).error ?? '', /requires a connection of the PostgreSQL wire/, text);
+    t.regex((await exec(text)).error ?? '', /requires a PostgreSQL wire protocol connection/, text);
   }
 });

@@ -223,7 +223,7 @@ test('make_interval accepts named arguments, and missing ones are 0', (t) => {
     'SELECT make_interval(0, 0, 0, 3, days => 4)',
   ]) {
     const wrong = t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text);
-    t.regex(wrong.message, /^one of years, months, .* expected, each once$/);
+    t.regex(wrong.message, /^expected one or more of years, months, .*, each at most once$/);
   }
 });
 

@@ -200,12 +200,12 @@ test('other statements are not session statements', (t) => {
 
 test('missing words are reported with their position', (t) => {
   const cases: readonly (readonly [string, string, number])[] = [
-    ['SAVEPOINT', 'name of a savepoint expected', 9],
-    ['DEALLOCATE', 'name of a prepared statement expected', 10],
+    ['SAVEPOINT', 'savepoint name expected', 9],
+    ['DEALLOCATE', 'prepared statement name expected', 10],
     ['START over', "'transaction' expected", 6],
     ['COMMIT twice', 'unexpected token [twice]', 7],
     ['DECLARE c CURSOR FOR', 'query expected', 20],
-    ['COPY t FROM STDIN (NOPE 1)', 'option "nope" of COPY not recognized', 19],
+    ['COPY t FROM STDIN (NOPE 1)', 'COPY option "nope" not recognized', 19],
   ];
   for (const [text, message, start] of cases) {
     const error = t.throws(() => readStatement(text), { instanceOf: SyntaxError_, message }, text);

@@ -205,7 +205,8 @@ export class Access implements Guard {
   /** Throws if the audit log cannot be written: a change that cannot be recorded must not run. */
   async #requireAudit(): Promise<void> {
     if (!(await this.audit.isWritable())) {
-      const message = 'nothing was changed: the audit log cannot be written, see the server log';
+      const message =
+        'nothing was changed because the audit log cannot be written; see the server log';
       throw new DatabaseError({ code: 'Io', message, retryable: true });
     }
   }

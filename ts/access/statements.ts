@@ -281,7 +281,7 @@ class Action {
     }
     const lives = ttlMs(ttl?.text ?? '');
     if (lives === null) {
-      const message = "expected a time to live from '1m' to '3650d', with the unit s, m, h or d";
+      const message = "expected a time to live from '1m' to '3650d', in units of s, m, h or d";
       throw refused(message, ttl?.span);
     }
     const token = newToken();

@@ -36,7 +36,7 @@ export class LoginsBusy extends Error {
   override readonly name = 'LoginsBusy';
 
   constructor() {
-    super(`too many concurrent logins [limit=${MAX_WAITING} waiting], try again later`);
+    super(`too many concurrent logins [limit=${MAX_WAITING} waiting]; try again later`);
   }
 }
 

@@ -15,22 +15,31 @@ function parseAuditFiles(value: string): number {
 export const ACL_KEYS = {
   aclEnabled: bool('acl.enabled', false, 'check permissions of users, groups and service accounts'),
   aclAdminUser: text('acl.admin.user', 'admin', 'name of the configured administrator'),
-  aclAdminPassword: secret('acl.admin.password', 'quest', 'password of this administrator', RELOAD),
-  aclAdminEnabled: bool('acl.admin.user.enabled', true, 'allow this administrator to log in'),
+  aclAdminPassword: secret(
+    'acl.admin.password',
+    'quest',
+    'password of the configured administrator',
+    RELOAD,
+  ),
+  aclAdminEnabled: bool(
+    'acl.admin.user.enabled',
+    true,
+    'allow the configured administrator to log in',
+  ),
   aclNameLength: integer(
     'acl.entity.name.max.length',
     '255',
-    'maximum characters in the name of a user, group or service account',
+    'maximum number of characters in a user, group or service account name',
   ),
   aclHashIterations: integer(
     'acl.password.hash.iteration.count',
     '100000',
-    'iterations of the password hash; PostgreSQL clients compute as many for every login',
+    'password hash iterations; PostgreSQL clients perform the same number at every login',
   ),
   aclTokenRefresh: seconds(
     'acl.rest.token.refresh.threshold',
     '10',
-    'minimum time in seconds between two extensions of a REST token created with REFRESH',
+    'minimum time in seconds between extensions of a REST token created with REFRESH',
   ),
   aclAuditSize: size(
     'acl.audit.file.size',
@@ -43,7 +52,7 @@ export const ACL_KEYS = {
     'integer',
     '16',
     parseAuditFiles,
-    'audit log files to keep, including the current one; the oldest are deleted',
+    'number of audit log files to keep, including the current one; the oldest are deleted',
     OWN,
   ),
 } as const;

@@ -5,7 +5,7 @@ export const CHANGES_KEYS = {
   changesMaxFeeds: integer(
     'changes.max.feeds',
     '256',
-    'maximum open change feeds over all protocols; further ones are rejected',
+    'maximum number of open change feeds across all protocols; further feeds are rejected',
     { ...OWN, ...RELOAD },
   ),
   changesHeartbeat: duration(
@@ -17,7 +17,7 @@ export const CHANGES_KEYS = {
   changesRetention: duration(
     'changes.retention',
     '7d',
-    'how long a table is followed without a feed; afterwards earlier positions are invalid',
+    'how long a table is followed without an open feed; after that, old positions are invalid',
     { ...OWN, engine: 'followedForMs' },
   ),
   changesMemory: size(

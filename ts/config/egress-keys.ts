@@ -13,7 +13,12 @@ function parseLevel(text: string): number {
 }
 
 export const EGRESS_KEYS = {
-  egressEnabled: bool('qwp.egress.enabled', true, 'query results over the columnar protocol', OWN),
+  egressEnabled: bool(
+    'qwp.egress.enabled',
+    true,
+    'serve query results over the columnar protocol',
+    OWN,
+  ),
   egressRequestLimit: size(
     'qwp.egress.max.request.size',
     '2M',
@@ -29,19 +34,19 @@ export const EGRESS_KEYS = {
   egressBindsLimit: integer(
     'qwp.egress.max.binds',
     '1024',
-    'maximum parameters of a statement over the columnar protocol',
+    'maximum number of parameters per statement over the columnar protocol',
     OWN,
   ),
   egressBatchRows: integer(
     'qwp.egress.max.batch.rows',
     '65536',
-    'maximum rows of a result message; a client can request fewer, but not more',
+    'maximum number of rows per result message; a client can request fewer, but not more',
     OWN,
   ),
   egressBatchSize: size(
     'qwp.egress.batch.size',
     '512K',
-    'size before compression at which a result message is sent',
+    'uncompressed size at which a result message is sent',
     OWN,
   ),
   egressCompressionLevel: key(

@@ -17,7 +17,7 @@ export const LINE_KEYS = {
   linePingVersion: text(
     'line.http.ping.version',
     'v2.7.4',
-    'value of the header X-Influxdb-Version in responses of /ping',
+    'value of the X-Influxdb-Version header in /ping responses',
   ),
   lineCreateTables: bool('line.auto.create.new.tables', true, 'create missing tables'),
   lineCreateColumns: bool('line.auto.create.new.columns', true, 'create missing columns'),
@@ -42,7 +42,7 @@ export const LINE_KEYS = {
   lineBodiesLimit: size(
     'line.http.max.open.bodies.size',
     '512M',
-    'maximum size of all decompressed requests in progress; further requests receive status 503',
+    'maximum total size of decompressed requests in progress; further requests receive status 503',
     OWN,
   ),
   lineLimit: size('line.http.max.measurement.size', '16M', 'maximum size of a line over HTTP', OWN),
@@ -57,33 +57,30 @@ export const LINE_KEYS = {
     'line.tcp.auth.db.path',
     '',
     'file of public keys, one `name ec-p-256-sha256 x y` per line; senders prove that they have ' +
-      'the private key; with acl.enabled, keys of CREATE TOKEN TYPE JWK need no such file; a ' +
-      'relative path is resolved against the root',
+      'the private key; with acl.enabled, keys from CREATE TOKEN TYPE JWK do not need this file; ' +
+      'a relative path is resolved against the root',
     RELOAD,
   ),
   lineTcpConnections: integer(
     'line.tcp.net.connection.limit',
     '256',
-    'maximum open connections of the line protocol over TCP',
+    'maximum number of open connections for the line protocol over TCP',
     RELOAD,
   ),
   lineTcpAddressConnections: integer(
     'line.tcp.net.connection.limit.per.address',
     '0',
-    'maximum connections per remote address; 0 means a quarter of line.tcp.net.connection.limit',
+    'maximum number of connections per remote address; 0 means a quarter of ' +
+      'line.tcp.net.connection.limit',
     { ...OWN, ...RELOAD },
   ),
-  lineTcpIdle: duration(
-    'line.tcp.net.connection.timeout',
-    '5m',
-    'maximum idle time of a connection',
-  ),
+  lineTcpIdle: duration('line.tcp.net.connection.timeout', '5m', 'maximum connection idle time'),
   lineTcpLimit: size('line.tcp.max.measurement.size', '32K', 'maximum size of a line over TCP'),
   lineTcpUnit: choice(
     'line.tcp.timestamp',
     'n',
     ['n', 'u', 'ms', 's', 'm', 'h'],
-    'unit of timestamps over TCP that do not specify a unit',
+    'unit of timestamps over TCP if they do not specify one',
   ),
   lineTcpDisconnect: bool(
     'line.tcp.disconnect.on.error',
@@ -93,13 +90,13 @@ export const LINE_KEYS = {
   lineTcpInterval: duration(
     'line.tcp.commit.interval.default',
     '1s',
-    'interval between commits of a connection; at high rates each commit has up to ' +
-      'cairo.max.uncommitted.rows rows, or the lines that arrive during the previous commit',
+    'commit interval of a connection; at high rates, each commit contains up to ' +
+      'cairo.max.uncommitted.rows rows, or the lines that arrived during the previous commit',
   ),
   lineTcpOpen: size(
     'line.tcp.max.open.size',
     '64M',
-    'maximum uncommitted bytes of all connections; above it the server stops reading',
+    'maximum size of uncommitted data across all connections; above it, the server stops reading',
     OWN,
   ),
   lineTcpTls: bool(

@@ -15,7 +15,7 @@ export const NOTEBOOK_KEYS = {
     'integer',
     '1000',
     parsePositive,
-    'maximum notebooks of a user',
+    'maximum number of notebooks per user',
     { ...OWN, ...RELOAD },
   ),
   notebooksVersions: key(
@@ -23,31 +23,33 @@ export const NOTEBOOK_KEYS = {
     'integer',
     '50',
     parsePositive,
-    'maximum versions of a notebook; older ones are deleted, also above 4 MiB compressed',
+    'maximum number of versions per notebook; older versions are deleted, also if all versions ' +
+      'exceed 4 MiB compressed',
     { ...OWN, ...RELOAD },
   ),
   notebooksUserSize: size(
     'notebooks.max.user.size',
     '16M',
-    'maximum compressed size of all notebooks of a user, including versions',
+    'maximum total compressed size of the notebooks of a user, including versions',
     { ...OWN, ...RELOAD },
   ),
   notebooksTotalSize: size(
     'notebooks.max.total.size',
     '64M',
-    'maximum compressed size of the notebooks of all users, including versions; kept in memory',
+    'maximum total compressed size of the notebooks of all users, including versions; kept in ' +
+      'memory',
     { ...OWN, ...RELOAD },
   ),
   workspaceUserSize: size(
     'workspace.max.user.size',
     '4M',
-    'maximum compressed size of the tabs, drafts and query log of a console user who logs in',
+    'maximum compressed size of the tabs, drafts and query log of a logged-in console user',
     { ...OWN, ...RELOAD },
   ),
   workspaceTotalSize: size(
     'workspace.max.total.size',
     '64M',
-    'maximum compressed size of the tabs, drafts and query logs of all users; kept in memory',
+    'maximum total compressed size of the tabs, drafts and query logs of all users; kept in memory',
     { ...OWN, ...RELOAD },
   ),
 };

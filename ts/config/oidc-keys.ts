@@ -21,18 +21,18 @@ export const OIDC_KEYS = {
   oidcEnabled: bool(
     'acl.oidc.enabled',
     false,
-    'users sign in through an identity provider (OpenID Connect); requires acl.enabled=true',
+    'let users sign in through an identity provider (OpenID Connect); requires acl.enabled=true',
   ),
   oidcConfigurationUrl: text(
     'acl.oidc.configuration.url',
     '',
-    "URL of the provider's discovery document, ends in /.well-known/openid-configuration; " +
+    "URL of the provider's discovery document, ending in /.well-known/openid-configuration; " +
       'replaces the keys for host, port and endpoints',
   ),
   oidcIssuer: text(
     'acl.oidc.issuer',
     '',
-    'expected issuer of tokens; needed if there is no discovery document',
+    'expected token issuer; required if there is no discovery document',
     OWN,
   ),
   oidcHost: text('acl.oidc.host', '', 'provider host, if there is no discovery document'),
@@ -52,7 +52,7 @@ export const OIDC_KEYS = {
   oidcKeystore: text(
     'acl.oidc.tls.keystore.path',
     '',
-    'PEM or PKCS#12 file with the certificate authorities of the provider',
+    'PEM or PKCS#12 file with certificate authorities for the provider',
   ),
   oidcKeystorePassword: secret(
     'acl.oidc.tls.keystore.password',
@@ -89,15 +89,15 @@ export const OIDC_KEYS = {
   oidcAudience: text(
     'acl.oidc.audience',
     '',
-    'expected audience of tokens; if empty, acl.oidc.client.id',
+    'expected token audience; defaults to acl.oidc.client.id if empty',
   ),
   oidcRedirectUri: text(
     'acl.oidc.redirect.uri',
     '',
-    'redirect URI after sign-in; if empty, the URL of the console',
+    'redirect URI after sign-in; defaults to the console URL if empty',
   ),
   oidcScope: text('acl.oidc.scope', 'openid', 'requested scopes, separated by spaces'),
-  oidcPkce: bool('acl.oidc.pkce.enabled', true, 'the console uses PKCE with S256'),
+  oidcPkce: bool('acl.oidc.pkce.enabled', true, 'use PKCE with S256 in the console'),
   oidcState: bool(
     'acl.oidc.state.required',
     true,
@@ -113,12 +113,12 @@ export const OIDC_KEYS = {
   oidcTokenAsPassword: bool(
     'acl.oidc.pg.token.as.password.enabled',
     false,
-    'the PostgreSQL wire protocol accepts an access token as the password of the user _sso',
+    'accept an access token as the password of the user _sso over the PostgreSQL wire protocol',
   ),
   oidcPlainTextTokens: bool(
     'acl.oidc.pg.token.plain.text.enabled',
     false,
-    'accept tokens and passwords of the provider from other machines without encryption',
+    'accept provider tokens and passwords from other machines without encryption',
     OWN,
   ),
   oidcCacheTtl: duration(
@@ -131,34 +131,39 @@ export const OIDC_KEYS = {
     'integer',
     '10000',
     between(1, ENTRIES_MAX),
-    'maximum cached tokens',
+    'maximum number of cached tokens',
     OWN,
   ),
   oidcNegativeTtl: duration(
     'acl.oidc.negative.cache.ttl',
     '5s',
-    'how long a rejected token is rejected without asking the provider again',
+    'how long a rejected token stays rejected without asking the provider again',
     OWN,
   ),
   oidcStale: duration(
     'acl.oidc.stale.if.error',
     '0',
-    'how long logins outlive acl.oidc.cache.ttl while the provider is not responding; 0 disables ' +
-      'this',
+    'how long logins outlive acl.oidc.cache.ttl while the provider is not responding; 0 ' +
+      'disables this',
     OWN,
   ),
-  oidcSkew: duration('acl.oidc.clock.skew', '30s', 'maximum clock difference to the provider', OWN),
-  oidcGroupsClaim: text('acl.oidc.groups.claim', 'groups', 'claim with the groups'),
-  oidcSubClaim: text('acl.oidc.sub.claim', 'sub', 'claim with the displayed name'),
+  oidcSkew: duration(
+    'acl.oidc.clock.skew',
+    '30s',
+    'maximum clock difference from the provider',
+    OWN,
+  ),
+  oidcGroupsClaim: text('acl.oidc.groups.claim', 'groups', 'claim that contains the groups'),
+  oidcSubClaim: text('acl.oidc.sub.claim', 'sub', 'claim that contains the display name'),
   oidcGroupsInToken: bool(
     'acl.oidc.groups.encoded.in.token',
     false,
     'read groups from a signed token instead of the user information',
   ),
-  oidcTimeout: duration('acl.oidc.http.timeout', '30s', 'timeout of a request to the provider'),
+  oidcTimeout: duration('acl.oidc.http.timeout', '30s', 'timeout for a request to the provider'),
   oidcBasicRealm: bool(
     'acl.basic.auth.realm.enabled',
     false,
-    'request a user name and password from programs in 401 responses',
+    'send a Basic authentication challenge in 401 responses to non-browser clients',
   ),
 } as const;

@@ -66,27 +66,33 @@ export const KEYS = {
   httpBindTo: endpoint(
     'http.bind.to',
     '9000',
-    'address of HTTP, host:port; a port alone binds to loopback; port 0 selects a free port',
+    'HTTP address, host:port; a port alone binds to loopback; port 0 selects a free port',
     { aliases: ['http.net.bind.to'] },
   ),
   httpUser: text('http.user', '', 'HTTP user name; with a password, it enables login'),
   httpPassword: secret('http.password', '', 'HTTP password'),
   httpReadOnly: bool('http.security.readonly', false, 'reject all writes over HTTP'),
-  httpConnections: integer('http.net.connection.limit', '1024', 'maximum open connections', RELOAD),
+  httpConnections: integer(
+    'http.net.connection.limit',
+    '1024',
+    'maximum number of open connections',
+    RELOAD,
+  ),
   httpAddressConnections: integer(
     'http.net.connection.limit.per.address',
     '0',
-    'maximum connections per remote address; 0 means a quarter of http.net.connection.limit',
+    'maximum number of connections per remote address; 0 means a quarter of ' +
+      'http.net.connection.limit',
     { ...OWN, ...RELOAD },
   ),
   httpConnectionsWithoutLogin: integer(
     'http.net.connection.limit.without.login',
     '0',
-    'maximum connections without a login; beyond it, a new connection closes the one idle for ' +
-      'longest; 0 means half of http.net.connection.limit',
+    'maximum number of connections without a login; above it, a new connection closes the ' +
+      'longest-idle one; 0 means half of http.net.connection.limit',
     { ...OWN, ...RELOAD },
   ),
-  httpIdle: duration('http.net.connection.timeout', '60s', 'maximum idle time of a connection'),
+  httpIdle: duration('http.net.connection.timeout', '60s', 'maximum connection idle time'),
   httpHeaderTimeout: duration(
     'http.header.timeout',
     '10s',
@@ -96,7 +102,7 @@ export const KEYS = {
   httpBodyTimeout: duration(
     'http.body.timeout',
     '30s',
-    'maximum pause in a request body; then the request is rejected',
+    'maximum pause in a request body before the request is rejected',
     OWN,
   ),
   httpSendTimeout: duration(
@@ -108,7 +114,7 @@ export const KEYS = {
   httpHandoffs: bool(
     'http.fast.path.enabled',
     true,
-    'answer clients that repeat a query with different literals on the fast path',
+    'use the fast path for clients that repeat a query with different literals',
     OWN,
   ),
   httpServerKeepAlive: bool(
@@ -116,7 +122,11 @@ export const KEYS = {
     true,
     'keep connections open after a response; false closes them',
   ),
-  httpKeepAlive: seconds('http.keep-alive.timeout', '5', 'seconds in the Keep-Alive header'),
+  httpKeepAlive: seconds(
+    'http.keep-alive.timeout',
+    '5',
+    'timeout in seconds in the Keep-Alive header',
+  ),
   httpKeepAliveMax: integer('http.keep-alive.max', '10000', 'max in the Keep-Alive header'),
   httpHeaderBytes: size(
     'http.request.header.buffer.size',
@@ -138,12 +148,12 @@ export const KEYS = {
   httpMinConnections: integer(
     'http.min.net.connection.limit',
     '16',
-    'maximum open connections for health and metrics',
+    'maximum number of open connections for health and metrics',
   ),
   httpSettingsReadOnly: bool(
     'http.settings.readonly',
     false,
-    'reject changes of preferences through /settings; http.security.readonly also rejects them',
+    'reject changes to preferences through /settings; http.security.readonly also rejects them',
   ),
   httpContextConsole: path(
     'http.context.web.console',
@@ -178,10 +188,10 @@ export const KEYS = {
     'integer',
     '1000',
     parseAnalysedLines,
-    'lines of an upload analysed for delimiter, header and types; from 2 to 1000, greater values ' +
-      'count as 1000',
+    'number of lines analysed to detect the delimiter, header and types of an upload; 2 to 1000; ' +
+      'greater values count as 1000',
   ),
-  textLineLimit: size('http.text.line.limit', '16M', 'maximum size of a line of an upload', {
+  textLineLimit: size('http.text.line.limit', '16M', 'maximum size of a line in an upload', {
     ...OWN,
     engine: 'maxLineBytes',
   }),
@@ -265,7 +275,7 @@ export const KEYS = {
   pgReadOnlyEnabled: bool(
     'pg.readonly.user.enabled',
     false,
-    'enable a second user who can only read',
+    'enable a second, read-only user',
     RELOAD,
   ),
   pgReadOnlyUser: text('pg.readonly.user', 'user', 'name of the second user', RELOAD),
@@ -277,31 +287,37 @@ export const KEYS = {
   ),
   ...ACL_KEYS,
   pgReadOnly: bool('pg.security.readonly', false, 'reject writes over PostgreSQL'),
-  pgConnections: integer('pg.net.connection.limit', '512', 'maximum open connections', RELOAD),
+  pgConnections: integer(
+    'pg.net.connection.limit',
+    '512',
+    'maximum number of open connections',
+    RELOAD,
+  ),
   pgAddressConnections: integer(
     'pg.net.connection.limit.per.address',
     '0',
-    'maximum connections per remote address; 0 means a quarter of pg.net.connection.limit',
+    'maximum number of connections per remote address; 0 means a quarter of ' +
+      'pg.net.connection.limit',
     { ...OWN, ...RELOAD },
   ),
   pgConnectionsWithoutLogin: integer(
     'pg.net.connection.limit.without.login',
     '0',
-    'maximum connections without a login; beyond it, a new connection closes the one idle for ' +
-      'longest; 0 means half of pg.net.connection.limit',
+    'maximum number of connections without a login; above it, a new connection closes the ' +
+      'longest-idle one; 0 means half of pg.net.connection.limit',
     { ...OWN, ...RELOAD },
   ),
-  pgIdle: duration('pg.net.connection.timeout', '5m', 'maximum idle time of a session'),
+  pgIdle: duration('pg.net.connection.timeout', '5m', 'maximum session idle time'),
   pgHandoffs: bool(
     'pg.fast.path.enabled',
     true,
-    'answer clients that only execute prepared queries on the fast path',
+    'use the fast path for clients that only execute prepared queries',
     OWN,
   ),
   pgStatements: integer(
     'pg.named.statement.limit',
     '1000',
-    'maximum prepared statements of a session',
+    'maximum number of prepared statements per session',
     RELOAD,
   ),
   pgMessageBytes: size('pg.recv.buffer.size', '64M', 'maximum size of a client message', RELOAD),
@@ -313,7 +329,7 @@ export const KEYS = {
     OWN,
   ),
   // Engine
-  root: choice('cairo.root', 'db', ['db'], 'data folder below the root; cannot be changed'),
+  root: choice('cairo.root', 'db', ['db'], 'data directory under the root; cannot be changed'),
   commitMode: choice(
     'cairo.commit.mode',
     'sync',
@@ -325,14 +341,14 @@ export const KEYS = {
   ttlByClock: bool(
     'cairo.ttl.use.wall.clock',
     true,
-    'rows with future timestamps do not expire rows that are still young by the clock',
+    'prevent rows with future timestamps from expiring rows that are recent by the wall clock',
     { engine: 'ttlByClock' },
   ),
   keepGenerations: integer(
     'cairo.keep.generations',
     '2',
-    'manifests to keep: with 2, a damaged one is recovered from the previous one, whose files ' +
-      'are kept for one second; with 1, it is not recovered',
+    'number of manifests to keep: with 2, a damaged manifest is recovered from the previous one, ' +
+      'whose files are kept for one second; with 1, it is not recovered',
     { ...OWN, engine: 'keepGenerations' },
   ),
   verify: choice(
@@ -353,32 +369,39 @@ export const KEYS = {
   diskReserve: size(
     'disk.reserve',
     '64M',
-    'disk space reserved for drops and the checkpoint after them on a full disk; at most 1/32 of ' +
+    'disk space reserved for drops and the subsequent checkpoint on a full disk; at most 1/32 of ' +
       'the disk',
     { ...OWN, engine: 'diskReserveBytes' },
   ),
   spillLimit: size(
     'spill.limit',
     '0',
-    'maximum size of temporary files of all queries; 0 means a quarter of the free disk space',
+    'maximum total size of temporary files across all queries; 0 means a quarter of the free ' +
+      'disk space',
     { ...OWN, engine: 'spillLimitBytes' },
   ),
   unwrittenLimit: size(
     'cairo.unwritten.limit',
     '0',
-    'maximum size of rows that exist only in memory and the log: above half, writes are slowed; ' +
-      'above it, rejected, until a checkpoint has written them; 0 means an eighth of the memory',
+    'maximum size of rows that exist only in memory and the log: above half of it, writes are ' +
+      'slowed; above all of it, writes are rejected until a checkpoint has written the rows; ' +
+      '0 means an eighth of the memory',
     { ...OWN, engine: 'unwrittenLimitBytes' },
   ),
   maxTables: integer('cairo.max.tables', '50000', 'maximum tables', {
     ...OWN,
     engine: 'maxTables',
   }),
-  maxPartitions: integer('cairo.max.partitions', '100000', 'maximum partitions of a table', {
-    ...OWN,
-    engine: 'maxPartitions',
-  }),
-  maxColumns: integer('cairo.max.columns', '4096', 'maximum columns of a table', {
+  maxPartitions: integer(
+    'cairo.max.partitions',
+    '100000',
+    'maximum number of partitions per table',
+    {
+      ...OWN,
+      engine: 'maxPartitions',
+    },
+  ),
+  maxColumns: integer('cairo.max.columns', '4096', 'maximum number of columns per table', {
     ...OWN,
     engine: 'maxColumns',
   }),
@@ -389,7 +412,7 @@ export const KEYS = {
   maxArrayElements: integer(
     'cairo.max.array.element.count',
     '10000000',
-    'maximum elements of one array in a column; larger arrays than 10000000 cannot be created',
+    'maximum number of elements per array in a column; no array can have more than 10000000',
     { engine: 'maxArrayElements' },
   ),
   copyRoot: text(
@@ -408,30 +431,34 @@ export const KEYS = {
     'integer',
     '3',
     parsePositive,
-    'retention of sys.text_import_log and sys.copy_export_log in days; set when they are created',
+    'retention in days of sys.text_import_log and sys.copy_export_log; set when they are created',
   ),
-  copyQueue: integer('cairo.sql.copy.queue.capacity', '32', 'maximum waiting COPY jobs'),
-  copyBuffer: size('cairo.sql.copy.buffer.size', '2M', 'read buffer of COPY … FROM'),
+  copyQueue: integer('cairo.sql.copy.queue.capacity', '32', 'maximum number of waiting COPY jobs'),
+  copyBuffer: size('cairo.sql.copy.buffer.size', '2M', 'read buffer size for COPY … FROM'),
   maxUncommittedRows: key(
     'cairo.max.uncommitted.rows',
     'integer',
     '500000',
     parseRowCount,
-    'default `maxUncommittedRows` of new tables: rows of an import held in memory',
+    'default `maxUncommittedRows` for new tables: number of imported rows buffered in memory',
     { engine: 'maxUncommittedRows' },
   ),
   o3MaxLag: duration(
     'cairo.o3.max.lag',
     '10m',
-    'default `o3MaxLag` of new tables: how late rows of an import usually arrive',
+    'default `o3MaxLag` for new tables: how late imported rows usually arrive',
     { engine: 'o3MaxLagMs' },
   ),
-  queryTimeout: duration('query.timeout', '60s', 'statement timeout if the client sets none'),
+  queryTimeout: duration(
+    'query.timeout',
+    '60s',
+    'statement timeout if the client does not set one',
+  ),
   queryTimeoutMax: duration('query.timeout.max', '1h', 'maximum timeout a client can set', OWN),
   memoryLimit: size(
     'memory.limit',
     '0',
-    'maximum memory of the server: above 80 %, new queries wait and writes are slowed; above ' +
+    'maximum memory for the server: above 80 %, new queries wait and writes are slowed; above ' +
       '90 %, the largest query is cancelled and writes are rejected; 0 means all memory of the ' +
       'machine or of its control group',
     { ...OWN, engine: 'processMemoryBytes' },
@@ -439,24 +466,25 @@ export const KEYS = {
   queryMemory: size(
     'query.memory.pool',
     '0',
-    'maximum memory of all queries; the queries of one user can use 3/4 of it; 0 means half of ' +
+    'maximum memory for all queries; the queries of one user can use 3/4 of it; 0 means half of ' +
       'the memory',
     { ...OWN, engine: 'memoryLimitBytes' },
   ),
   queryMemoryLimit: size(
     'query.memory.limit',
     '0',
-    'maximum memory of one query before it spills or fails; 0 means a quarter of the pool',
+    'maximum memory that a query can use before it spills or fails; 0 means a quarter of the pool',
     { ...OWN, engine: 'queryMemoryLimitBytes' },
   ),
   queryConcurrency: integer(
     'query.concurrency',
     '0',
-    'maximum concurrent queries, not counting cheap ones; others wait; a user without a running ' +
-      'query can start one more, up to twice as many; 0 means twice the cores, at least 4',
+    'maximum number of concurrent queries, not counting cheap ones; others wait; a user ' +
+      'without a running query can start one more, up to twice this number; 0 means twice the ' +
+      'cores, at least 4',
     { ...OWN, engine: 'maxConcurrentQueries' },
   ),
-  queryQueueLimit: integer('query.queue.limit', '256', 'maximum waiting queries', {
+  queryQueueLimit: integer('query.queue.limit', '256', 'maximum number of waiting queries', {
     ...OWN,
     engine: 'maxWaitingQueries',
   }),
@@ -473,13 +501,13 @@ export const KEYS = {
   policyCheck: duration(
     'storage.policy.check.interval',
     '5m',
-    'interval between checks of the partitions of a table with a storage policy',
+    'how often the partitions of a table with a storage policy are checked',
     { engine: 'policyCheckMs' },
   ),
   viewsRefreshed: bool(
     'cairo.mat.view.enabled',
     true,
-    'refresh materialized views after changes of their base tables; false stops all refreshes',
+    'refresh materialized views after changes to their base tables; false stops all refreshes',
     { engine: 'refreshViews' },
   ),
   liveViews: bool(
@@ -491,27 +519,28 @@ export const KEYS = {
   liveViewMemory: integer(
     'cairo.live.view.in.memory.max',
     '3600000000',
-    'maximum IN MEMORY and FLUSH EVERY of a live view, in microseconds',
+    'maximum IN MEMORY and FLUSH EVERY for a live view, in microseconds',
     { engine: 'liveViewMemoryMicros' },
   ),
   viewStateBytes: size(
     'cairo.view.state.limit',
     '0',
-    'maximum memory that all materialized and live views keep between refreshes, so that a ' +
-      'refresh reads only new rows; without free memory, a view reads more rows again; 0 means ' +
+    'maximum memory that all materialized and live views retain between refreshes, so that a ' +
+      'refresh reads only new rows; if memory runs out, a view must reread more rows; 0 means ' +
       '1/32 of the memory, at most 256M',
     { ...OWN, engine: 'viewStateBytes' },
   ),
   viewsAnswer: bool(
     'query.answers.from.views',
     true,
-    'SAMPLE BY and GROUP BY over a base table read its materialized views if possible',
+    'let SAMPLE BY and GROUP BY over a base table read its materialized views if possible',
     { ...OWN, engine: 'answersFromViews' },
   ),
   scanPartitionRows: integer(
     'query.scan.part.rows',
     '0',
-    'minimum rows of a scan partition and maximum rows of a batch, for tests; 0 means the fastest',
+    'minimum number of rows per scan partition and maximum per batch, for tests; 0 means the ' +
+      'fastest',
     { engine: 'scanPartitionRows' },
   ),
   // Sign-on through an identity provider
@@ -520,17 +549,21 @@ export const KEYS = {
   shutdownTimeout: duration(
     'shutdown.timeout',
     '5s',
-    'time limit from a signal to the exit: new work is rejected; running work can finish, except ' +
+    'shutdown grace period: new work is rejected; running work can finish, except ' +
       'in the last 3.8 s (at most 3/4 of the time), reserved for responses and the last ' +
       'checkpoint; a shutdown that takes longer is forced, with exit code 124',
     OWN,
   ),
-  configStrict: bool('config.validation.strict', false, 'do not start with unknown keys'),
+  configStrict: bool(
+    'config.validation.strict',
+    false,
+    'refuse to start if the configuration contains unknown keys',
+  ),
   logLevel: choice('log.level', 'info', ['error', 'warn', 'info', 'debug'], 'lowest level', OWN),
   insecurePublic: bool(
     'security.insecure.public',
     false,
-    'allow addresses that other machines can reach without a login',
+    'allow addresses without a login that other machines can reach',
     OWN,
   ),
 } as const satisfies Readonly<Record<string, Key<unknown>>>;

@@ -116,7 +116,7 @@ export class Jobs {
     if (waiting >= capacity) {
       throw new DatabaseError({
         code: 'Busy',
-        message: `too many COPY jobs [waiting=${waiting}, limit=${capacity}], try again later`,
+        message: `too many COPY jobs [waiting=${waiting}, limit=${capacity}]; try again later`,
         retryable: true,
       });
     }

@@ -116,7 +116,7 @@ export class CopyLog {
       (await database.tableMetadata(name)) !== null;
     if (await exists(IMPORTS)) {
       for (const [id, table, file] of await this.#interrupted(IMPORTS, 'table_name, file')) {
-        const message = `${STOPPED}: either all of its rows were imported, or none`;
+        const message = `${STOPPED}: either all or none of its rows were imported`;
         const values = [id, table, file, null, 'failed', message, 0, 0, 0] as Value[];
         await this.#append(IMPORTS, values);
       }

@@ -90,7 +90,7 @@ class Options {
   encoding(): string | null {
     const value = this.value('ENCODING');
     if (value !== null && !isEncoding(value.text)) {
-      throw wrong('unknown encoding, try utf-8, utf-16le or windows-1252', value);
+      throw wrong('unknown encoding; try utf-8, utf-16le or windows-1252', value);
     }
     return value?.text ?? null;
   }

@@ -185,7 +185,7 @@ export class CopyStatements implements ServerStatements {
     const { accesses, columns, timestamp, parameters } = prepared.description;
     prepared.close();
     if (parameters.length > 0) {
-      const message = 'COPY does not support parameters, use literal values';
+      const message = 'COPY does not support parameters; use literal values';
       throw new DatabaseError({ code: 'NotSupported', message, ...span });
     }
     return {
@@ -202,7 +202,7 @@ export class CopyStatements implements ServerStatements {
   #cancel(id: Name, user: string): OwnAction {
     const { jobs } = this.#services;
     if (!JOB_ID.test(id.text)) {
-      const message = `copy cancel ID format is invalid: '${id.text}', use an id returned by COPY`;
+      const message = `copy cancel ID format is invalid: '${id.text}'; use an id returned by COPY`;
       throw new DatabaseError({ code: 'InvalidValue', message, ...id.span });
     }
     const job = id.text.toLowerCase();

@@ -152,7 +152,7 @@ export function checkHost(rules: OriginRules): Step {
     if (hostAllowed(context.req, rules)) {
       return true;
     }
-    answerText(context, 421, 'Misdirected Request: unknown host, add it to http.allowed.hosts');
+    answerText(context, 421, 'Misdirected Request: unknown host; add it to http.allowed.hosts');
     return false;
   };
 }
@@ -217,7 +217,7 @@ export function checkAccess(
   };
   return (context) => {
     if (!pageAllowed(context.headers, rules)) {
-      answerText(context, 403, 'Forbidden: cross-origin request, see http.cors.origins');
+      answerText(context, 403, 'Forbidden: cross-origin request; see http.cors.origins');
       return false;
     }
     if (countHeader(context.req, 'authorization') > 1) {

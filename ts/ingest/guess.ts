@@ -83,7 +83,7 @@ function writtenType(
   }
   if (form === 'ambiguous') {
     const [first = ''] = texts;
-    const note = `kept as text: '${first}' is a number in two ways, add decimal=, or decimal=.`;
+    const note = `kept as text: '${first}' can be read as two numbers; add decimal=, or decimal=.`;
     return { ...found, notes: [note] };
   }
   const notes = decimal === null ? [`read as numbers with '${form.pattern}' as decimal mark`] : [];

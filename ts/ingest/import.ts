@@ -370,7 +370,7 @@ class ImportRun {
     this.#appender = appender;
     this.#spec = spec;
     if (spec.create && (await database.tableMetadata(spec.table)) !== null) {
-      throw new ImportError(`table was created concurrently [table=${spec.table}], try again`);
+      throw new ImportError(`table was created concurrently [table=${spec.table}]; try again`);
     }
   }
 

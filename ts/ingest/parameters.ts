@@ -80,7 +80,7 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
 
 function wrongDecimal(mark: string | null): string | null {
   const isWrong = mark !== null && mark !== ',' && mark !== '.';
-  return isWrong ? `invalid decimal: ${mark}, expected , or .` : null;
+  return isWrong ? `invalid decimal '${mark}': expected , or .` : null;
 }
 
 function wrongSwitch(value: (name: string) => string | null): string | null {
@@ -89,7 +89,7 @@ function wrongSwitch(value: (name: string) => string | null): string | null {
   const wrong = SWITCHES.find(isWrong);
   return wrong === undefined
     ? null
-    : `invalid ${wrong}: ${value(wrong) ?? ''}, expected true or false`;
+    : `invalid ${wrong} '${value(wrong) ?? ''}': expected true or false`;
 }
 
 /**

@@ -145,7 +145,7 @@ export async function tryColumn(
   const { text, isComplete, json } = await readBeginning(bytes, hints);
   const [type] = parseSchemaPart(`[${entry}]`).values();
   if (type === undefined) {
-    throw new ImportError('missing name or type of the column');
+    throw new ImportError('missing column name or type');
   }
   const delimiter = json === null ? (hints.delimiter ?? ',') : ',';
   const rows = dataRows(text, delimiter, json?.header ?? hints.header ?? false, isComplete);

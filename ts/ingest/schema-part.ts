@@ -100,7 +100,7 @@ function readNullTexts(value: unknown): readonly string[] | null {
   }
   const isList = Array.isArray(value) && value.every((text) => typeof text === 'string');
   if (!isList || value.length > MAX_NULL_TEXTS) {
-    throw new ImportError(`Invalid 'nullTexts', expected at most ${MAX_NULL_TEXTS} strings`);
+    throw new ImportError(`Invalid 'nullTexts': expected at most ${MAX_NULL_TEXTS} strings`);
   }
   return value;
 }

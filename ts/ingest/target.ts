@@ -99,7 +99,7 @@ function aimAtTimestamp(
 function ambiguity({ name, ambiguous }: TextColumn): string {
   const patterns = ambiguous.map((pattern) => `"${pattern}"`).join(' or ');
   const schema = `[{"name":"${name}","type":"TIMESTAMP","pattern":${patterns}}]`;
-  return `ambiguous dates in timestamp column '${name}', set the pattern: schema=${schema}`;
+  return `ambiguous dates in timestamp column '${name}'; set the pattern: schema=${schema}`;
 }
 
 /** Maps columns by header name, in any order; without a header, by position. */

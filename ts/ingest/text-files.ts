@@ -126,7 +126,7 @@ export class TextFiles {
         await remove(current);
         throw new DatabaseError({
           code: 'Replan',
-          message: `file '${location.name}' changed while its schema was detected`,
+          message: `file '${location.name}' changed while its schema was being detected`,
         });
       }
       if (current.converted !== undefined) {
@@ -178,7 +178,7 @@ export class TextFiles {
     if (unknown !== undefined && atomicity === 'abortLine') {
       await remove({ converted });
       throw new ImportError(
-        `the key '${unknown}' does not occur in the first ${linesMax} objects, add ` +
+        `the key '${unknown}' does not occur in the first ${linesMax} objects; add ` +
           'ignore_errors => true to ignore it',
       );
     }

@@ -23,7 +23,7 @@ export function readTextOptions({ format, options }: TextFormatRequest): TextOpt
   const { delimiter, header, encoding, decimal, schema, ignore_errors: ignores } = options;
   const size = options['sample_size'];
   if (size !== undefined && size !== '-1') {
-    throw new ImportError(`invalid sample_size: ${size}, expected -1 for the whole file`);
+    throw new ImportError(`invalid sample_size '${size}': expected -1 for the whole file`);
   }
   return {
     isJson: format === 'json',
@@ -41,7 +41,7 @@ export function readTextOptions({ format, options }: TextFormatRequest): TextOpt
 function readDelimiter(text: string): string {
   const mark = text === '\\t' ? '\t' : text;
   if (mark.length !== 1 || mark >= '\u0080' || ['"', '\n', '\r'].includes(mark)) {
-    throw new ImportError(`invalid delimiter: '${text}', expected one ASCII character`);
+    throw new ImportError(`invalid delimiter '${text}': expected one ASCII character`);
   }
   return mark;
 }
@@ -49,14 +49,14 @@ function readDelimiter(text: string): string {
 function readSwitch(name: string, text: string): boolean {
   const word = text.toLowerCase();
   if (word !== 'true' && word !== 'false') {
-    throw new ImportError(`invalid ${name}: ${text}, expected true or false`);
+    throw new ImportError(`invalid ${name} '${text}': expected true or false`);
   }
   return word === 'true';
 }
 
 function readMark(text: string): DecimalMark {
   if (text !== ',' && text !== '.') {
-    throw new ImportError(`invalid decimal: ${text}, expected , or .`);
+    throw new ImportError(`invalid decimal '${text}': expected , or .`);
   }
   return text;
 }

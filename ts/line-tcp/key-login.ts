@@ -41,7 +41,7 @@ export class KeyLogin {
     const length = end < 0 ? bytes.length : end;
     if (length > (this.#name === null ? MAX_NAME_BYTES : MAX_SIGNATURE_BYTES)) {
       const what = this.#name === null ? 'key name' : 'signature';
-      return this.#refused(`the ${what} is too long, or the sender does not log in`);
+      return this.#refused(`the ${what} is too long, or the sender did not log in`);
     }
     if (end < 0) {
       this.#pending = bytes;

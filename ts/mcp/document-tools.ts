@@ -33,7 +33,7 @@ function addSearch(server: McpServer, { documents }: Setting): void {
     title: 'Search the documentation',
     description:
       'Finds passages in the documentation of this version of Tidemark: SQL, functions, limits, ' +
-      'configuration, protocols, clients. Search for key words, for example `sample by fill`.',
+      'configuration, protocols, clients. Search for keywords, for example `sample by fill`.',
     input: {
       query: z.string().min(1).max(MAX_QUESTION_LENGTH).describe('Words to search for.'),
       limit: z.number().int().min(1).max(MAX_RESULTS).default(DEFAULT_RESULTS),
@@ -41,7 +41,7 @@ function addSearch(server: McpServer, { documents }: Setting): void {
     output: {
       results: z.array(
         z.object({
-          page: z.string().describe('Name of the page, for read_doc.'),
+          page: z.string().describe('Page name, for read_doc.'),
           title: z.string(),
           section: z.string().describe('Path of headings, for read_doc.'),
           text: z.string(),
@@ -101,7 +101,7 @@ function pageOf(documents: Documents, name: string): Page {
   const page = documents.page(name) ?? documents.page(`${name}.md`);
   if (page === null) {
     throw new ToolError(
-      `page '${name}' does not exist, pages: ${documents.names.join(', ') || 'none'}`,
+      `page '${name}' does not exist; available pages: ${documents.names.join(', ') || 'none'}`,
     );
   }
   return page;
@@ -119,7 +119,8 @@ function sectionText(page: Page, section: string): string {
   if (match === undefined) {
     const headings = sections.map((section) => section.heading).filter((heading) => heading !== '');
     throw new ToolError(
-      `${page.name} has no section '${section}', sections: ${headings.join(', ') || 'none'}`,
+      `${page.name} has no section '${section}'; available sections: ` +
+        (headings.join(', ') || 'none'),
     );
   }
   const next = sections.findIndex((section, index) => index > at && section.level <= match.level);

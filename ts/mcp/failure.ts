@@ -26,7 +26,7 @@ const HINTS: Hints = {
   OutOfMemory: 'read a shorter time range, fewer columns or fewer groups',
   Busy: 'the server is overloaded: try again in a few seconds',
   ReadOnly:
-    'statements that write require the tool execute, which is available if the configuration of ' +
+    'statements that write require the execute tool, which is available if the configuration of ' +
     'this client requests write access and the server allows it',
   AccessDenied: 'the user of this connection lacks this permission; an administrator can grant it',
 };

@@ -38,10 +38,10 @@ export function addPrompts(server: McpServer, setting: Setting): void {
 function addWriteSql(server: McpServer, setting: Setting): void {
   const config = {
     title: 'Write SQL',
-    description: 'Answers a question with SQL: rules of the dialect, tables, documentation.',
+    description: 'Answers a question with SQL, using the dialect rules, tables and documentation.',
     argsSchema: {
       question: z.string().describe('The question to answer.'),
-      tables: z.string().optional().describe('Comma-separated names of tables.'),
+      tables: z.string().optional().describe('Comma-separated table names.'),
     },
   };
   server.registerPrompt('write_sql', config, async ({ question, tables }, { signal }) => {
@@ -81,7 +81,7 @@ Request few rows at a time, and limit each query of a large table to a time rang
 function addDiagnose(server: McpServer, setting: Setting): void {
   const config = {
     title: 'Find out why a query is slow',
-    description: 'Analyses the plan of a query, and makes the query faster.',
+    description: 'Analyses a query plan and makes the query faster.',
     argsSchema: { sql: z.string().describe('The query.') },
   };
   server.registerPrompt('diagnose_slow_query', config, async ({ sql }, { signal }) => {
@@ -89,7 +89,8 @@ function addDiagnose(server: McpServer, setting: Setting): void {
 1. Does the plan read only the required time range? A condition on the designated
    timestamp inside a function reads everything: write ts IN '…' or ts >= … AND ts < ….
 2. Does it read only the required columns? Name them instead of *.
-3. Run explain with analyze, first for a short time range: which step has most rows or time?
+3. Run explain with analyze, first for a short time range. Which step has the most
+   rows or takes longest?
 4. Could LATEST ON, SAMPLE BY or ASOF JOIN replace a window function or a self-join?
 5. Is the same aggregate queried repeatedly? A materialized view stores it:
    materialized-views.md.

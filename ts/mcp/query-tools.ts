@@ -22,7 +22,7 @@ const sql = z
   .string()
   .min(1)
   .max(MAX_STATEMENT_LENGTH)
-  .describe('One SQL statement in the dialect of Tidemark (the dialect of QuestDB).');
+  .describe('One SQL statement in the Tidemark dialect (the dialect of QuestDB).');
 
 const parameters = z
   .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
@@ -60,7 +60,7 @@ const ROWS_OUTPUT = {
     .int()
     .optional()
     .describe('Offset of the next rows; absent if no rows follow.'),
-  total_rows: z.number().int().optional().describe('Number of all rows, if known.'),
+  total_rows: z.number().int().optional().describe('Total number of rows, if known.'),
   notes,
 };
 
@@ -78,7 +78,7 @@ function addQuery(server: McpServer, setting: Setting): void {
   const tool = {
     title: 'Run a query',
     description:
-      'Runs one SQL statement that only reads, and returns its rows. The server rejects any ' +
+      'Runs one read-only SQL statement and returns its rows. The server rejects statements ' +
       'that writes. For a large table, add a condition on its designated timestamp. ' +
       DATA_IS_DATA,
     input: {
@@ -90,12 +90,14 @@ function addQuery(server: McpServer, setting: Setting): void {
         .min(0)
         .max(limits.rows)
         .default(Math.min(DEFAULT_ROWS, limits.rows))
-        .describe(`Maximum rows to return, up to ${limits.rows}; 0 returns only the columns.`),
+        .describe(
+          `Maximum number of rows to return, up to ${limits.rows}; 0 returns only the columns.`,
+        ),
       offset: z.number().int().min(0).default(0).describe('Rows to skip at the beginning.'),
       count: z
         .boolean()
         .default(false)
-        .describe('true: count all rows in total_rows; the query then runs to its end.'),
+        .describe('true: count all rows in total_rows; the query then runs to completion.'),
       timeout_seconds: timeoutInput(limits),
     },
     output: ROWS_OUTPUT,
@@ -137,7 +139,7 @@ function notesOf({ isFull, largeRowBytes, shortened, rows: shown, total }: Rows,
   const notes: string[] = [];
   if (largeRowBytes !== null) {
     notes.push(
-      `the first row has ${largeRowBytes} bytes, more than the limit of a result ` +
+      `the first row is ${largeRowBytes} bytes, which exceeds the result size limit ` +
         `(${limits.bytes}): select fewer columns, or left(column, n)`,
     );
   } else if (isFull) {
@@ -166,7 +168,7 @@ function addExplain(server: McpServer, setting: Setting): void {
         .describe('true: run the query, and report the time and rows of each step.'),
       timeout_seconds: timeoutInput(limits),
     },
-    output: { plan: z.string().describe('The plan, one step per line, the last step first.') },
+    output: { plan: z.string().describe('The plan, one step per line, with the last step first.') },
   };
   addTool(server, 'explain', tool, async (input, signal) => {
     const prefix = input.analyze ? EXPLAIN_ANALYZE : EXPLAIN;

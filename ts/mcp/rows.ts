@@ -101,7 +101,7 @@ function textsOf(values: readonly ParameterValue[], prepared: PreparedStatement)
   if (values.length !== length) {
     throw new ToolError(
       `the statement has ${length} placeholders ($1, $2, …), ` +
-        `parameters has ${values.length} values`,
+        `but parameters has ${values.length} values`,
     );
   }
   return values.map((value) => (value === null ? null : String(value)));

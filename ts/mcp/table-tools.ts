@@ -80,12 +80,12 @@ function addList(server: McpServer, setting: Setting): void {
         .min(0)
         .max(limits.rows)
         .default(Math.min(DEFAULT_TABLES, limits.rows))
-        .describe('Maximum tables to return.'),
+        .describe('Maximum number of tables to return.'),
       offset: z.number().int().min(0).default(0).describe('Tables to skip at the beginning.'),
     },
     output: {
       tables: z.array(z.object(TABLE_OUTPUT)),
-      total: z.number().int().optional().describe('Number of all tables and views.'),
+      total: z.number().int().optional().describe('Total number of tables and views.'),
       next_offset: z.number().int().optional().describe('Offset of the next tables.'),
     },
   };

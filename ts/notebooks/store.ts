@@ -210,7 +210,7 @@ export class NotebookStore {
     }
     if (RANKS[access] < RANKS[required]) {
       const may = required === 'own' ? 'its owner' : 'users with write access';
-      throw new NotebookRefusal('denied', `only ${may} can do this with the notebook`);
+      throw new NotebookRefusal('denied', `only ${may} can do this`);
     }
     return { notebook, access };
   }

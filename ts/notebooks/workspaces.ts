@@ -180,13 +180,9 @@ export class WorkspaceStore {
     }
     const { userBytes, totalBytes } = this.#limits;
     const limits = [
-      ['entries of the workspace', next.size, MAX_ENTRIES],
-      ['bytes of the workspace (workspace.max.user.size)', sizeOf(next), userBytes()],
-      [
-        'bytes of all workspaces (workspace.max.total.size)',
-        this.#totalBytes + growth,
-        totalBytes(),
-      ],
+      ['workspace entries', next.size, MAX_ENTRIES],
+      ['workspace bytes (workspace.max.user.size)', sizeOf(next), userBytes()],
+      ['total workspace bytes (workspace.max.total.size)', this.#totalBytes + growth, totalBytes()],
     ] as const;
     for (const [what, size, limit] of limits) {
       if (size > limit) {

@@ -21,7 +21,7 @@ export class IngestMetrics {
   constructor(registry: MetricsRegistry) {
     const of = (protocol: IngestProtocol): ProtocolMetrics => ({
       rows: registry.counter('ingest_rows_total', 'Rows committed.', { protocol }),
-      bytes: registry.counter('ingest_bytes_total', 'Bytes received, decompressed.', { protocol }),
+      bytes: registry.counter('ingest_bytes_total', 'Decompressed bytes received.', { protocol }),
       commits: registry.counter('ingest_commits_total', 'Commits that contain rows.', { protocol }),
       errors: registry.counter(
         'ingest_errors_total',
@@ -30,7 +30,7 @@ export class IngestMetrics {
       ),
       commitSeconds: registry.histogram(
         'ingest_commit_seconds',
-        'Duration of a commit in seconds, after its rows have been read.',
+        'Commit duration in seconds, not including the time taken to read its rows.',
         { protocol },
       ),
       requestSeconds:

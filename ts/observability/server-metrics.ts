@@ -36,7 +36,7 @@ export class ServerMetrics {
     const { registry } = this;
     registry.gauge(
       'line_tcp_waiting_bytes',
-      'Uncommitted bytes received in the line protocol over TCP.',
+      'Uncommitted bytes received through the line protocol over TCP.',
       sources.waitingLines,
     );
     for (const protocol of LISTENERS) {

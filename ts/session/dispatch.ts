@@ -130,7 +130,7 @@ const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | nul
 export function refuseWithoutConnection({ kind }: SessionStatement): void {
   const refused = WITHOUT_CONNECTION[kind];
   if (refused !== null) {
-    const message = `${refused} requires a connection of the PostgreSQL wire protocol`;
+    const message = `${refused} requires a PostgreSQL wire protocol connection`;
     throw new DatabaseError({ code: 'NotSupported', message, start: 0, end: 0 });
   }
 }

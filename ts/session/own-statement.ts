@@ -68,7 +68,7 @@ export class OwnStatement implements Statement {
   }
 
   executeBatch(): Promise<BatchReply> {
-    const message = `${this.description.command} cannot run with several rows of parameters`;
+    const message = `${this.description.command} cannot run with multiple parameter rows`;
     return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
   }
 

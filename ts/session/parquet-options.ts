@@ -95,7 +95,7 @@ function checkVersion(version: number): number {
 function rawArrayEncoding(read: ReadOption): boolean | null {
   const text = read('raw_array_encoding');
   if (!['', 'true', 'false'].includes(text.toLowerCase())) {
-    throw new Refusal(`invalid raw_array_encoding: ${text}, expected true or false`);
+    throw new Refusal(`invalid raw_array_encoding '${text}': expected true or false`);
   }
   return text === '' ? null : text.toLowerCase() === 'true';
 }

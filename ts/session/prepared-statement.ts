@@ -197,7 +197,7 @@ export class PreparedStatement {
   /** Executes an INSERT for many parameter rows, in one native call and one commit. */
   async executeBatch(rows: ParameterBatch): Promise<Summary> {
     if (this.#bound().terms.operated !== null) {
-      const message = 'server functions cannot run with several rows of parameters';
+      const message = 'server functions cannot run with multiple parameter rows';
       throw new DatabaseError({ code: 'NotSupported', message });
     }
     const began = performance.now();
@@ -347,7 +347,7 @@ export class PreparedStatement {
   ): Promise<ParameterBatch> {
     const row = parameters instanceof ParameterBatch ? parameters : ParameterBatch.row(parameters);
     if (row.width < given) {
-      const message = `the statement has ${given} parameters, found ${row.width} values`;
+      const message = `the statement has ${given} parameters, but found ${row.width} values`;
       throw new DatabaseError({ code: 'InvalidValue', message });
     }
     this.authorise();

@@ -30,7 +30,7 @@ export function temporaryTable({ nodes, root }: Tree): TemporaryTable | null {
 export function refuseTemporary(table: TemporaryTable | null): void {
   if (table !== null) {
     const what = table.isView ? 'views' : 'tables';
-    const message = `temporary ${what} require a connection of the PostgreSQL wire protocol`;
+    const message = `temporary ${what} require a PostgreSQL wire protocol connection`;
     throw new DatabaseError({ code: 'NotSupported', message, start: 0, end: 0 });
   }
 }

@@ -76,7 +76,7 @@ export const LANGUAGE = [
     works('INT', 'CREATE TABLE x (v INT)', 'INSERT INTO x VALUES (70000)'),
     works('LONG', 'CREATE TABLE x (v LONG)', 'INSERT INTO x VALUES (7L)'),
     works('LONG256', 'CREATE TABLE x (v LONG256)', 'INSERT INTO x VALUES (0x01ff)'),
-    rule('LONG128: only in files that are read', 'Parquet tests'),
+    rule('LONG128: only when reading files', 'Parquet tests'),
     works(
       'FLOAT',
       'CREATE TABLE x (v FLOAT)',
@@ -119,7 +119,7 @@ export const LANGUAGE = [
     ),
     works('INTERVAL: only in expressions', "SELECT interval('2026-01-01', '2026-02-01')"),
     works('rows of a table function', 'SELECT * FROM long_sequence(3)'),
-    works('array type by dimensions; lengths are accepted', 'CREATE TABLE x (v DOUBLE[3][4])'),
+    works('array type with dimensions; lengths are accepted', 'CREATE TABLE x (v DOUBLE[3][4])'),
     rule('maximum number of array elements', VALUES),
     works('array element access', 'SELECT a[1], aa[1, 2], aa[1][2], aa[1] FROM w'),
     works('array slice', 'SELECT a[1:2], a[2:], aa[1, 2:3] FROM w'),

@@ -81,7 +81,7 @@ export const QUERIES = [
     8,
     'GROUP BY, DISTINCT, grouping sets',
     works('GROUP BY is optional', 'SELECT k, sum(d) FROM t'),
-    works('keys that are not selected', 'SELECT k, sum(d) FROM t GROUP BY k, b'),
+    works('keys that are not in the SELECT list', 'SELECT k, sum(d) FROM t GROUP BY k, b'),
     works(
       'GROUP BY name, alias, position or expression',
       'SELECT k x, i % 2, sum(d) FROM t GROUP BY x, i % 2',
@@ -185,7 +185,7 @@ export const QUERIES = [
         'BY r.d DESC LIMIT 2) x',
     ),
     works(
-      'LATERAL: count of no rows',
+      'LATERAL: count() over no rows',
       'SELECT t.k, x.n FROM t LEFT JOIN LATERAL (SELECT count(*) n FROM r WHERE r.k = t.s) ' +
         'x ON true',
     ),

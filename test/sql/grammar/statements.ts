@@ -919,14 +919,14 @@ export const STATEMENTS = [
       'TRUNCATE x, y CONTINUE IDENTITY RESTRICT',
     ),
     works(
-      'alias of the target table of an INSERT',
+      'alias for the target table of an INSERT',
       `CREATE TABLE x (ts TIMESTAMP, k SYMBOL, v INT) TIMESTAMP(ts) PARTITION BY DAY WAL
          DEDUP UPSERT KEYS(ts, k)`,
       `INSERT INTO x AS old VALUES ('2026-01-01', 'a', 1)
          ON CONFLICT (ts, k) DO UPDATE SET v = old.v + excluded.v`,
     ),
     noEffect(
-      'statements of migration tools without effect',
+      'migration tool statements that have no effect',
       'CREATE EXTENSION IF NOT EXISTS "uuid-ossp" WITH SCHEMA public',
       'ALTER TABLE t OWNER TO CURRENT_USER',
       'CREATE TABLE x (v TEXT COLLATE "de_DE")',

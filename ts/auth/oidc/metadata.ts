@@ -57,7 +57,7 @@ export class MetadataSource {
       return this.#known;
     }
     if (this.#asking === null && performance.now() - this.#failedAt < RETRY_MS) {
-      throw new ProviderUnavailable('the discovery document could not be read, try again later');
+      throw new ProviderUnavailable('the discovery document could not be read; try again later');
     }
     this.#asking ??= this.#discover().finally(() => {
       this.#asking = null;

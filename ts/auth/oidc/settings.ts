@@ -70,7 +70,7 @@ export function readOidcSettings(config: Config): OidcSettings | null {
   if (groupsInToken && discoveryUrl === null && issuer === null) {
     throw new ValueError(
       `${KEYS.oidcGroupsInToken.name}=true requires ${KEYS.oidcIssuer.name} or ` +
-        `${KEYS.oidcConfigurationUrl.name}: the expected issuer of tokens must be known`,
+        `${KEYS.oidcConfigurationUrl.name}: the expected token issuer must be known`,
     );
   }
   return {

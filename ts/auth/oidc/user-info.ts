@@ -78,7 +78,7 @@ export class UserInfo {
     const claims = peekToken(token)?.claims;
     if (claims === undefined) {
       this.#once('opaque_tokens', {
-        notice: 'the audience of opaque tokens is unknown: tokens of any client are accepted',
+        notice: 'the audience of opaque tokens is unknown: tokens from any client are accepted',
       });
       return null;
     }

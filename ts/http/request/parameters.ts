@@ -32,7 +32,7 @@ export class Parameters {
       for (const name of names) {
         const value = this.#values.get(name) ?? '';
         if (!SWITCH_VALUES.has(value.toLowerCase())) {
-          return `invalid ${name}: ${value}, expected true or false`;
+          return `invalid ${name} '${value}': expected true or false`;
         }
       }
     }

@@ -68,7 +68,7 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
         return;
       }
       if (readOnly && format.rows.format === 'parquet') {
-        const message = 'fmt=parquet is not supported on read-only servers, use fmt=csv';
+        const message = 'fmt=parquet is not supported on read-only servers; use fmt=csv';
         throw new DatabaseError({ code: 'ReadOnly', message });
       }
       promiseKeepAlive(context, keepAlive);
@@ -159,7 +159,7 @@ function csvFormat(parameters: Parameters): FileFormat | string {
   const delimiter = requested === '' ? ',' : requested;
   if (!/^[\u0001-\u007f]$/.test(delimiter) || /["\r\n]/.test(delimiter)) {
     const expected = 'one ASCII character other than quotes and line ends';
-    return `invalid delimiter: ${requested}, expected ${expected}`;
+    return `invalid delimiter '${requested}': expected ${expected}`;
   }
   const header = !parameters.isTrue('nm');
   return {

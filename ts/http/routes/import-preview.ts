@@ -16,7 +16,7 @@ export function importPreviewRoute(services: HttpServices, paths: HttpPaths): Ro
     access: 'data',
     errors: 'json',
     body: { kind: 'bytes', limitBytes: MAX_SAMPLE_BYTES },
-    about: 'previews the import of a file with `/imp`, from its first bytes',
+    about: 'previews how `/imp` would import a file, based on its first bytes',
     handle: async (context) => {
       try {
         answer(context, 200, JSON_TYPE, JSON.stringify(await propose(context, services)));

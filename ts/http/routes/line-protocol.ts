@@ -180,7 +180,7 @@ class BoundedContent {
 
   #check(bytes: number): void {
     if (bytes > this.#limit) {
-      throw new BodyError(413, `the request has more than ${this.#limit} bytes: send fewer lines`);
+      throw new BodyError(413, `the request is larger than ${this.#limit} bytes: send fewer lines`);
     }
   }
 }

@@ -47,7 +47,7 @@ export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
     access: 'data',
     errors: 'json',
     body: { kind: 'bytes', limitBytes: REQUEST_BYTES },
-    about: 'streams query results as server-sent events, and again whenever they change',
+    about: 'streams query results as server-sent events, and sends them again whenever they change',
     handle: async (context) => {
       const queries = queriesOf(context);
       if (typeof queries === 'string') {
@@ -101,7 +101,7 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
       return `duplicate query name '${name}'`;
     }
     if (typeof everyMs !== 'number' || !(everyMs >= MIN_MS && everyMs <= MAX_MS)) {
-      return `invalid everyMs of '${name}': expected a number from ${MIN_MS} to ${MAX_MS}`;
+      return `invalid everyMs for '${name}': expected a number from ${MIN_MS} to ${MAX_MS}`;
     }
     queries.set(name, { name, query, everyMs });
   }

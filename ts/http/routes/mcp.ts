@@ -25,7 +25,7 @@ export function mcpRoutes(services: HttpServices, { agents: path, base }: HttpPa
     path,
     access: 'data',
     errors: 'text',
-    about: 'tools for agents ([agents](mcp.md))',
+    about: 'serves tools for agents ([agents](mcp.md))',
   } as const;
   return [
     {

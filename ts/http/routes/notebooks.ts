@@ -113,7 +113,10 @@ function textRoutes(
       work: (context, person) => {
         const based = numberOf(context, 'version');
         if (based === undefined) {
-          throw new NotebookRefusal('invalid', 'missing version: expected the edited version');
+          throw new NotebookRefusal(
+            'invalid',
+            'missing version: expected the version that was edited',
+          );
         }
         const [id, title] = [idOf(context), titleOf(context)];
         return store.save(person, { id, based, title, text: textOf(context) });

@@ -28,7 +28,7 @@ export function pingRoute({ config }: HttpServices, path: string): Route {
     methods: ['GET'],
     access: 'open',
     errors: 'text',
-    about: 'returns 204, for clients that check whether the server runs',
+    about: 'returns 204, for clients that check whether the server is running',
     handle: (context) => {
       context.set('X-Influxdb-Version', version);
       context.status = 204;
@@ -68,7 +68,8 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
     methods: ['GET'],
     access: 'open',
     errors: 'text',
-    about: 'returns 200 while the server accepts work, 503 while it stops; also on port 9003',
+    about:
+      'returns 200 while the server accepts work, and 503 while it is stopping; also on port 9003',
     handle: (context) => {
       answer(context, 200, 'text/plain', 'Status: Ready');
     },

@@ -19,7 +19,7 @@ import {
 const RECORD_KIND = 'preferences';
 const RECORD_KEY = 'console';
 const MAX_PREFERENCES_BYTES = 64 * 1024;
-const ABOUT = 'settings that clients request before they write; console preferences';
+const ABOUT = 'settings that clients read before writing, and console preferences';
 
 interface Stored {
   readonly version: number;
@@ -172,7 +172,7 @@ class PreferenceSaver {
     }
     const version = context.state.parameters.get('version') ?? '';
     if (!/^\d{1,15}$/.test(version)) {
-      const error = `invalid version: '${version}', expected the version last read, a whole number`;
+      const error = `invalid version '${version}': expected the last version read, a whole number`;
       answer(context, 400, JSON_TYPE, JSON.stringify({ error }));
       return false;
     }

@@ -56,7 +56,7 @@ function refusalOf(login: Exclude<Login, { kind: 'known' }>): DatabaseError {
       // The login could not be verified, but may succeed later.
       return new DatabaseError({
         code: 'Busy',
-        message: 'the login cannot be verified at present, try again later',
+        message: 'the login cannot be verified at present; try again later',
         retryable: true,
       });
     case 'unknown':

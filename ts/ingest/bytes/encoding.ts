@@ -57,7 +57,7 @@ function decoder(encoding: string): TextDecoder {
   try {
     return new TextDecoder(encoding, { fatal: true });
   } catch {
-    throw new ImportError(`unknown encoding: ${encoding}, try utf-8, utf-16le or windows-1252`);
+    throw new ImportError(`unknown encoding '${encoding}'; try utf-8, utf-16le or windows-1252`);
   }
 }
 
@@ -70,7 +70,9 @@ async function* decoded(
     try {
       return Buffer.from(from.decode(chunk, { stream: chunk !== undefined }));
     } catch {
-      throw new ImportError(`the text is not valid ${from.encoding}: add its encoding (encoding=)`);
+      throw new ImportError(
+        `the text is not valid ${from.encoding}: specify its encoding (encoding=)`,
+      );
     }
   };
   for await (const chunk of chunks) {

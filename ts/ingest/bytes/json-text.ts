@@ -141,7 +141,7 @@ class Columns {
     const keys = this.unknownKeys()
       .map((key) => `'${key}'`)
       .join(', ');
-    return keys === '' ? [] : [`ignored, because the first objects have no such keys: ${keys}`];
+    return keys === '' ? [] : [`ignored because the first objects do not have these keys: ${keys}`];
   }
 }
 
@@ -189,7 +189,7 @@ function written(value: object): string {
     return JSON.stringify(value);
   } catch (error) {
     if (error instanceof RangeError) {
-      throw new ImportError('a value of the JSON input is nested too deeply');
+      throw new ImportError('a value in the JSON input is nested too deeply');
     }
     throw error;
   }
@@ -313,7 +313,7 @@ class ItemSplitter {
     this.#pending.push(bytes);
     this.#pendingBytes += bytes.length;
     if (this.#pendingBytes > MAX_SAMPLE_BYTES) {
-      throw new ImportError(`a row of the JSON input has more than ${MAX_SAMPLE_BYTES} bytes`);
+      throw new ImportError(`a row in the JSON input is larger than ${MAX_SAMPLE_BYTES} bytes`);
     }
   }
 

@@ -456,7 +456,7 @@ export class Connection implements Drained {
    */
   private refuseOpenPasswords({ signOn }: Authenticator): void {
     if (!this.isEncrypted && !this.isLocal && signOn?.settings.plainTextTokens !== true) {
-      const message = 'logins of the identity provider require encryption: set sslmode=require';
+      const message = 'identity provider logins require encryption: set sslmode=require';
       throw new ProtocolError('28000', message, true);
     }
   }

@@ -94,7 +94,7 @@ export class Copies {
         throw new ProtocolError('42601', 'COPY … TO STDOUT requires a query that returns rows');
       }
       if (parameters.length > 0) {
-        throw new ProtocolError('42P02', 'COPY does not support parameters, use literal values');
+        throw new ProtocolError('42P02', 'COPY does not support parameters; use literal values');
       }
       const format = options.format === 'binary' ? 1 : 0;
       const formats = columns.map((): number => format);

@@ -134,7 +134,7 @@ export class LoginBook {
 
 function refuseAfterFailures(failures: FailureLimiter, user: string, address: string): void {
   if (failures.waitSeconds(user, address) > 0) {
-    throw new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
+    throw new ProtocolError('28000', 'too many failed logins; try again in a minute', true);
   }
 }
 

@@ -96,9 +96,9 @@ function refusalOf(
     case 'denied':
       return new ProtocolError('42501', `Access denied [${login.permission}]`, true);
     case 'wait':
-      return new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
+      return new ProtocolError('28000', 'too many failed logins; try again in a minute', true);
     case 'busy':
-      return new ProtocolError('53300', 'too many concurrent logins, try again later', true);
+      return new ProtocolError('53300', 'too many concurrent logins; try again later', true);
     case 'unavailable':
       return new ProtocolError('57P03', 'the identity provider is not responding', false);
     case 'unknown':

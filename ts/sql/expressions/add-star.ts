@@ -30,6 +30,6 @@ function excluded(p: Parser): Name[] {
 
 function replaced(p: Parser): SelectItem {
   const expression = p.grammar.expression(p);
-  p.expect('AS', "'as' and the name of a column expected");
+  p.expect('AS', "'as' and a column name expected");
   return { expression, alias: p.columnName('column name expected') };
 }

@@ -177,7 +177,9 @@ function intervalArguments(p: Parser, open: number): NodeId[] {
     const at = INTERVAL_FIELDS.indexOf(p.value().toUpperCase());
     const isNamed = p.value(1) === '=>' || p.value(1) === ':=';
     if (isNamed ? at < 0 || fields[at] !== undefined : hasNames) {
-      p.fail(`one of ${INTERVAL_FIELDS.join(', ').toLowerCase()} expected, each once`);
+      p.fail(
+        `expected one or more of ${INTERVAL_FIELDS.join(', ').toLowerCase()}, each at most once`,
+      );
     }
     if (isNamed) {
       p.advance();

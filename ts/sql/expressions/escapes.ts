@@ -32,7 +32,7 @@ export function escapedText(p: Parser): string {
   const half = /\p{Surrogate}/u.exec(text);
   if (half !== null) {
     const code = half[0].charCodeAt(0).toString(16);
-    p.fail(`\\u${code} is half of a surrogate pair: use both halves, or \\U and 8 digits`);
+    p.fail(`\\u${code} is half of a surrogate pair: use both halves, or \\U followed by 8 digits`);
   }
   return text;
 }
@@ -42,7 +42,7 @@ function bytesText(p: Parser, escapes: string): string {
     hex === undefined ? Number.parseInt(octal ?? '', 8) & 0xff : Number.parseInt(hex, 16),
   );
   if (bytes.includes(0)) {
-    p.fail('a string cannot contain the character 0');
+    p.fail('a string cannot contain a NUL character');
   }
   try {
     return utf8.decode(Uint8Array.from(bytes));

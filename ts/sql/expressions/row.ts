@@ -99,7 +99,7 @@ export function comparedRows(
   p.rows.delete(right);
   const rows = { ours: ours ?? [left], theirs: theirs ?? [right] };
   if (rows.ours.length !== rows.theirs.length) {
-    const message = `a row of ${rows.ours.length} is compared with one of ${rows.theirs.length}`;
+    const message = `cannot compare rows of length ${rows.ours.length} and ${rows.theirs.length}`;
     p.failAt(`${message}; both must have the same length`, operatorSpan.start, operatorSpan.end);
   }
   const span = { start: p.spanOf(left).start, end: p.spanOf(right).end };

@@ -300,7 +300,7 @@ export class Parser {
     if (table === undefined || named.length > 2 || !(known === 'public' || SCHEMAS.has(known))) {
       const { start, end } = first.span;
       return this.failAt(
-        `schema '${schema.text}' does not exist, all tables are in public`,
+        `schema '${schema.text}' does not exist; all tables are in public`,
         start,
         end,
       );

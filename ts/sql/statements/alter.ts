@@ -149,7 +149,7 @@ function knownActions(p: Parser, action: string): AlterAction[] | null {
       return (writeAheadLog(p, action), null);
     case 'OWNER':
       p.expect('TO');
-      return (p.name('name of the owner expected'), null);
+      return (p.name('owner name expected'), null);
     case 'ENABLE':
     case 'DISABLE':
       return [switchedPolicy(p, action === 'ENABLE')];

@@ -165,7 +165,7 @@ function textOption(p: Parser, options: Draft, word: string, start: number): voi
       options.escape = text(p);
       break;
     default:
-      p.failAt(`option "${word.toLowerCase()}" of COPY not recognized`, start, start);
+      p.failAt(`COPY option "${word.toLowerCase()}" not recognized`, start, start);
   }
 }
 

@@ -118,7 +118,7 @@ function parseSchema(p: Parser, start: number): NodeId {
     p.failAt("schema 'public' already exists", span.start, span.end);
   }
   if (p.take('AUTHORIZATION')) {
-    p.name('name of the owner expected');
+    p.name('owner name expected');
   }
   const words = ['CREATE', 'SCHEMA', 'IF', 'NOT', 'EXISTS', 'public'];
   return p.add({ kind: 'Session', words }, start, p.lastEnd());
@@ -132,7 +132,7 @@ function parseExtension(p: Parser, start: number): NodeId {
   p.advance();
   ifNotExists(p);
   const isQuoted = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.String;
-  const { text } = isQuoted ? p.takeName(true) : p.name('name of the extension expected');
+  const { text } = isQuoted ? p.takeName(true) : p.name('extension name expected');
   p.take('WITH');
   while (p.at('SCHEMA') || p.at('VERSION')) {
     p.advance();
@@ -433,9 +433,9 @@ function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: 
 /** Returns the collation name after COLLATE, without its schema. */
 function collation(p: Parser): OptionValue {
   const span = { start: p.start(-1), end: p.lastEnd() };
-  let value = p.name('name of a collation expected');
+  let value = p.name('collation name expected');
   while (p.take('.')) {
-    value = p.name('name of a collation expected');
+    value = p.name('collation name expected');
   }
   return { name: { text: 'COLLATE', quoted: false, span }, value: { ...value, quoted: true } };
 }

@@ -81,7 +81,7 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['DECLARE', declareCursor],
   ['FETCH', (p) => fetchCursor(p, 'Fetch')],
   ['MOVE', (p) => fetchCursor(p, 'Move')],
-  ['CLOSE', (p) => ({ kind: 'CloseCursor', name: target(p, 'name of a cursor') })],
+  ['CLOSE', (p) => ({ kind: 'CloseCursor', name: target(p, 'cursor name') })],
   ['DEALLOCATE', deallocate],
   ['DISCARD', discard],
   ['LISTEN', listen],
@@ -126,17 +126,17 @@ function takeBeforeName(p: Parser, word: string): void {
 }
 
 function listen(p: Parser): SessionStatement {
-  return { kind: 'Listen', channel: foldedName(p, 'name of a channel') };
+  return { kind: 'Listen', channel: foldedName(p, 'channel name') };
 }
 
 function unlisten(p: Parser): SessionStatement {
-  const channel = p.take('*') ? null : foldedName(p, "name of a channel, or '*'");
+  const channel = p.take('*') ? null : foldedName(p, "channel name or '*'");
   return { kind: 'Unlisten', channel };
 }
 
 /** Parses `NOTIFY channel [, 'payload']`. */
 function notify(p: Parser): SessionStatement {
-  const channel = foldedName(p, 'name of a channel');
+  const channel = foldedName(p, 'channel name');
   if (!p.take(',')) {
     return { kind: 'Notify', channel, payload: '' };
   }
@@ -211,7 +211,7 @@ function endOfBlock(p: Parser, kind: 'Commit' | 'Rollback'): SessionStatement {
 }
 
 function savepointName(p: Parser): string {
-  return foldedName(p, 'name of a savepoint');
+  return foldedName(p, 'savepoint name');
 }
 
 function release(p: Parser): SessionStatement {
@@ -226,7 +226,7 @@ function declareCursor(p: Parser): SessionStatement | null {
   if (!isWord(p) && p.kind() !== TokenKind.Quoted) {
     return null;
   }
-  const name = foldedName(p, 'name of a cursor');
+  const name = foldedName(p, 'cursor name');
   let binary = false;
   let scroll = false;
   while (!p.take('CURSOR')) {
@@ -278,7 +278,7 @@ function fetchCursor(p: Parser, kind: 'Fetch' | 'Move'): SessionStatement | null
     p.advance();
   }
   const end = p.lastEnd();
-  const name = foldedName(p, 'name of a cursor');
+  const name = foldedName(p, 'cursor name');
   if (words.at(-1) === 'FROM' || words.at(-1) === 'IN') {
     words.pop();
   }
@@ -326,7 +326,7 @@ function stepOf(words: readonly string[]): CursorStep | null {
 
 function deallocate(p: Parser): SessionStatement {
   takeBeforeName(p, 'PREPARE');
-  return { kind: 'Deallocate', name: target(p, 'name of a prepared statement') };
+  return { kind: 'Deallocate', name: target(p, 'prepared statement name') };
 }
 
 function discard(p: Parser): SessionStatement {
@@ -361,7 +361,7 @@ function set(p: Parser): SessionStatement {
     if (!isWord(p) && p.kind() !== TokenKind.Quoted) {
       return skipping(p, { kind: 'Set', name: '', value: null });
     }
-    names.push(foldedName(p, 'name of a setting'));
+    names.push(foldedName(p, 'setting name'));
   } while (p.take('.'));
   if (!p.take('=') && !p.take('TO')) {
     return skipping(p, { kind: 'Set', name: '', value: null });
@@ -387,5 +387,5 @@ function roleName(p: Parser): string | null {
   if (p.kind() === TokenKind.String) {
     return p.takeName(true).text;
   }
-  return foldedName(p, 'name of a role');
+  return foldedName(p, 'role name');
 }

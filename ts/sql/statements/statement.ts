@@ -202,7 +202,7 @@ function parseComment(p: Parser): NodeId {
   const start = p.start();
   p.advance(2);
   p.take('MATERIALIZED');
-  p.name('kind of object expected');
+  p.name('object kind expected');
   const name = p.dottedName('name expected');
   if (p.take('ON')) {
     p.dottedName('table name expected');
