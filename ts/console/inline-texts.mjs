@@ -11,7 +11,7 @@ import ts from 'typescript';
 const CATALOGUE = /(?:^|\/)texts\.js$/;
 
 /**
- * The plugin. It runs before the compilation of JSX.
+ * The plugin. It runs before JSX is compiled.
  *
  * @param {string} file path of the catalogue
  */
@@ -51,7 +51,7 @@ export function readCatalogue(code) {
   return values;
 }
 
-/** The object literal that the constant `texts` is initialized with. */
+/** The object literal that initializes the constant `texts`. */
 function declared(source) {
   const declarations = source.statements
     .filter(ts.isVariableStatement)
@@ -115,7 +115,7 @@ class Inliner {
     return result + text.slice(end, node.end);
   }
 
-  /** Outermost nodes to replace inside a node, in their order. */
+  /** Outermost nodes to replace inside a node, in source order. */
   #replacements(node) {
     const replacement = this.#replacement(node);
     if (replacement !== undefined) {
@@ -166,7 +166,7 @@ class Inliner {
     return value;
   }
 
-  /** Chunks of a call of `fill` or `fillNodes`: strings, and expressions for placeholders. */
+  /** Chunks of a `fill` or `fillNodes` call: strings, and expressions for placeholders. */
   #filled(node) {
     if (!ts.isCallExpression(node) || !/^fill(?:Nodes)?$/.test(node.expression.getText())) {
       return undefined;
@@ -208,11 +208,11 @@ class Inliner {
     return `\`${inner.join('')}\``;
   }
 
-  /** Keeps the number of lines, so that positions in messages are right. */
+  /** Preserves the number of lines, so positions in messages stay correct. */
   #padded(node, replacement) {
     const lines = (text) => text.split('\n').length;
     const missing = '\n'.repeat(Math.max(0, lines(node.getText()) - lines(replacement)));
-    // A line break between elements would be text.
+    // A line break between elements would become text.
     return ts.isJsxExpression(node)
       ? replacement.replace(/\}$/, `${missing}}`)
       : replacement + missing;

@@ -1,22 +1,22 @@
-// ESLint rule for the console's sources: what a user reads is in the catalogue of texts, not in a
-// literal. It refuses letters in JSX and in attributes that are read aloud or shown, and any other
-// literal that is a capitalized word or several words.
+// ESLint rule for the console's sources: user-visible text belongs in the catalogue of texts, not
+// in literals. The rule rejects letters in JSX and in attributes that are shown or read aloud. It
+// also rejects any other literal that is a capitalized word or consists of several words.
 
-/** Attributes of elements, and properties of the console's components, that are shown. */
+/** Element attributes and component properties whose values are shown. */
 const SHOWN = new Set(
   [
     'act alt aria-description aria-label aria-roledescription aria-valuetext caption fallback hint',
     'keep label object placeholder text title unread',
   ].flatMap((line) => line.split(' ')),
 );
-/** Attributes with lists of names. */
+/** Attributes that contain lists of names. */
 const NAME_LISTS = new Set(['class', 'rel']);
 /** Elements whose content is code or the name of a key. */
 const CODE_ELEMENTS = new Set(['code', 'kbd', 'pre']);
-/** Calls of methods whose arguments are compared or name something of the browser. */
+/** Calls to methods whose arguments are compared or identify something in the browser. */
 const NAMING_CALLS =
   /^(?:(?:add|remove)EventListener|setAttribute|querySelector(?:All)?|closest|get|includes)$/;
-/** Properties whose values are names, in an object and where one is assigned. */
+/** Properties whose values are names, in object literals and in assignments. */
 const NAMING_PROPERTIES = /^keys?$/;
 const ASSIGNED_NAMES = /^(?:name|rel)$/;
 
@@ -33,7 +33,7 @@ const NAMES = new Set(
 const KEYWORDS =
   'ASSUME CANCEL COLUMNS CREATE DECLARE DROP EXPLAIN FROM GRANT INSERT ORDER PERIOD RECOVER ' +
   'REFRESH RENAME REVOKE SELECT SHOW TIMESTAMP WHERE WITH';
-/** SQL begins with a keyword in capitals, or names a value. */
+/** SQL: text that begins with an uppercase keyword or ends with an alias. */
 const SQL = new RegExp(`^\\W*(?:${KEYWORDS.replaceAll(' ', '|')})\\b|\\W AS \\w+$`);
 /** Markup, and values and names of style sheets. */
 const STYLE = /^\s*<|var\(--|calc\(|\dpx\b|\dfr\b|^\([a-z-]+: |^[a-z]+(?:-[a-z]+)+ /;

@@ -1,4 +1,4 @@
-/** Permissions that apply to the whole database, its server or its users instead of to tables. */
+/** Permissions that apply to the whole database, its server or its users rather than to tables. */
 import { createMemo, createSignal, For, type JSX } from 'solid-js';
 import { databaseGroups } from './catalogue.js';
 import { EVERYWHERE, markOf } from './model.js';

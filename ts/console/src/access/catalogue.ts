@@ -146,8 +146,8 @@ export function isOfTables(catalogue: Catalogue, permission: string): boolean {
 }
 
 /**
- * Table permissions of the server, grouped by set. Permissions in no named set form an additional
- * set.
+ * Table permissions of the server, grouped by set. Permissions outside the named sets form an
+ * additional set.
  */
 export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   const left = new Set([...catalogue.keys()].filter((name) => isOfTables(catalogue, name)));

@@ -35,7 +35,8 @@ export interface Grant extends GrantTarget {
   /** Whether the holder may grant the permission to others. */
   readonly option: boolean;
   /**
-   * Whether another grant implies it, as a grant on any column implies a grant on the time column.
+   * Whether another grant implies this grant. For example, a grant on any column implies a grant on
+   * the time column.
    */
   readonly isImplied: boolean;
   /** Grantees (the principal itself or its groups); empty if the server does not report them. */
@@ -166,8 +167,8 @@ export interface Step {
 }
 
 /**
- * Statements of the pending changes, column changes last, so that a change of the whole table does
- * not undo them. Equal changes on columns of one table share a statement.
+ * Statements for the pending changes. Column changes come last, so that a change to the whole table
+ * does not undo them. Identical changes to several columns of a table share a statement.
  */
 export function stepsOf(
   changes: readonly Change[],

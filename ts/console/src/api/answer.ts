@@ -35,7 +35,7 @@ interface Timings {
 
 export interface AnswerTail {
   readonly count?: number;
-  /** Whether reading stopped early, so that the result has more rows than `count`. */
+  /** Whether reading stopped early, so the result has more rows than `count`. */
   readonly isCut?: boolean;
   readonly timings?: Timings;
   readonly ddl?: string;

@@ -33,7 +33,7 @@ export class Unreachable extends Error {
 export interface Settings {
   readonly config: Readonly<Record<string, unknown>>;
   readonly preferences: Readonly<Record<string, unknown>>;
-  /** Incremented by each change of the preferences. */
+  /** Incremented by each change to the preferences. */
   readonly version: number;
 }
 
@@ -54,8 +54,8 @@ interface ExecuteOptions {
 const SILENT = texts.server.notRespondingDraftsSafe;
 const BROKEN_OFF = texts.server.responseEnded;
 /**
- * Maximum characters per response, because wide rows exhaust the memory of a page sooner than many
- * rows.
+ * Maximum number of characters per response. Wide rows exhaust a page's memory sooner than many
+ * rows do.
  */
 const MAX_TEXT = 64 * 1024 * 1024;
 const SIGNED_OUT = texts.server.notSignedIn;
@@ -211,7 +211,10 @@ export interface LiveQuery {
   readonly everyMs: number;
 }
 
-/** Streams query results, each again whenever it changes, until the server ends the stream. */
+/**
+ * Streams query results until the server ends the stream. Each result is sent again whenever it
+ * changes.
+ */
 export async function* live(
   queries: readonly LiveQuery[],
   signal: AbortSignal,

@@ -42,7 +42,7 @@ export interface Proposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;
-  /** Whether `header` is a guess because the column types do not decide it. */
+  /** Whether `header` is a guess because the column types do not determine it. */
   readonly headerIsGuess?: boolean;
   readonly headerBytes: number;
   /**
@@ -129,9 +129,9 @@ async function requestPreview(
 }
 
 /**
- * Imports a file. Rejects with a `SqlError` that has the server's message, an `Unreachable`, or an
- * `AbortError`. A file that was not sent completely leaves no rows; otherwise the server may have
- * written it despite the error.
+ * Imports a file. Rejects with a `SqlError` (which contains the server's message), an `Unreachable`
+ * or an `AbortError`. A file that was not sent completely leaves no rows. After a complete upload,
+ * the server may have written the file despite the error.
  */
 export async function upload(task: Upload): Promise<ImportReport> {
   const form = new FormData();

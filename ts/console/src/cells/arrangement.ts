@@ -12,8 +12,8 @@ const MAX_PER_ROW = 6;
 /** Divisible by any number of cells per row, up to `MAX_PER_ROW`. */
 const TRACKS = 60;
 /**
- * Minimum height of a cell. If a cell would be lower, the sizes are ignored and the layout depends
- * only on the number of cells.
+ * Minimum height of a cell. If a cell would be shorter, the sizes are ignored and the layout
+ * depends only on the number of cells.
  */
 const MIN_HEIGHT_PX = 120;
 const COLUMNS = 12;

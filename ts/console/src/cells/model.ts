@@ -16,7 +16,7 @@ export interface SqlCell {
   /** Title chosen by the user; by default it is derived from the name and the result. */
   readonly title?: string;
   readonly view: CellView;
-  /** Chosen kind of chart; by default it follows from the result. */
+  /** Chosen chart kind; derived from the result by default. */
   readonly chart?: string;
   /** Unit, axis, thresholds and annotations of the chart. */
   readonly options?: ChartOptions;
@@ -95,7 +95,7 @@ export const EMPTY: Notebook = {
 };
 
 /**
- * Changed properties of a cell. An absent key leaves the property unchanged, `undefined` removes
+ * Changed properties of a cell. An absent key leaves the property unchanged; `undefined` removes
  * it.
  */
 interface CellPatch {
@@ -198,7 +198,10 @@ export function sqlCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[]
   return cells.filter((cell) => cell.kind === 'sql');
 }
 
-/** An unused cell name: `cell_1`, `cell_2`, …, or the wanted name, with a number if it is taken. */
+/**
+ * An unused cell name: `cell_1`, `cell_2`, …, or the requested name, with a number appended if it
+ * is taken.
+ */
 export function freeName({ cells }: Pick<Notebook, 'cells'>, preferred = 'cell'): string {
   const taken = new Set(sqlCells({ cells }).map(({ name }) => name.toLowerCase()));
   if (preferred !== 'cell' && !taken.has(preferred.toLowerCase())) {
@@ -211,7 +214,7 @@ export function freeName({ cells }: Pick<Notebook, 'cells'>, preferred = 'cell')
   return `${preferred}_${number}`;
 }
 
-/** The reason why a cell cannot have this name; `undefined` if it can. */
+/** Why a cell cannot have this name; `undefined` if it can. */
 export function nameTrouble(notebook: Notebook, id: string, name: string): string | undefined {
   if (!isName(name)) {
     return texts.cellStatement.invalidName;

@@ -28,7 +28,7 @@ export interface CellStatement {
   readonly variables: ReadonlySet<string>;
 }
 
-/** The reason why a cell cannot run; `offset` is a position in its text. */
+/** Why a cell cannot run; `offset` is a position in its text. */
 export interface CellTrouble {
   readonly message: string;
   readonly offset: number;

@@ -58,7 +58,7 @@ function shifted(start: number, count: number, unit: string): number {
   return date.getTime();
 }
 
-/** Ranges to choose from, the shortest first. */
+/** Ranges to choose from, shortest first. */
 export const USUAL_RANGES: readonly (readonly [string, string, string])[] = [
   [texts.common.last5Minutes, 'now-5m', 'now'],
   [texts.common.lastHour, 'now-1h', 'now'],

@@ -153,7 +153,7 @@ function pictureOf(props: DrawnProps) {
   const sampleRequest = createMemo(own, undefined, { equals: isSame });
   // A time range is meaningless on an axis of prices or sizes.
   createEffect(on(axis, () => zoom.startOver(), { defer: true }));
-  // If only some rows are loaded, the server aggregates all of them at every change of the chart.
+  // If only some rows are loaded, the server aggregates all of them whenever the chart changes.
   createEffect(
     on([() => props.result, () => props.revision, sampleRequest], () => {
       if (isPartial(props.result)) {

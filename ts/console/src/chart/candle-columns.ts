@@ -69,7 +69,7 @@ function namedPrice(index: number, name: readonly string[]): NamedPrice[] {
     return [];
   }
   const others = name.filter((_word, index) => index !== at);
-  // `max(high)` is the high of coarser candles, `max(open)` is not.
+  // `max(high)` is the high of coarser candles, but `max(open)` is not.
   const isPlain = others.length === 1 && priceOf(others[0]) === price;
   return [{ index, price, subject: isPlain ? '' : others.join(' ') }];
 }

@@ -94,9 +94,9 @@ export const CHOSEN_CANDLE_PX = 5;
 export const MIN_CANDLE_PX = 2;
 
 /**
- * Merges neighbouring candles, so that at most `most` candles are in the visible range. Each merged
- * candle covers a whole number of steps, aligned to 1970, and keeps the first open and the last
- * close. `span` is the number of steps per candle.
+ * Merges neighbouring candles, so that at most `maxCandles` candles are in the visible range. Each
+ * merged candle covers a whole number of steps, aligned to 1970, and keeps the first open and the
+ * last close. `span` is the number of steps per candle.
  */
 export function mergedCandles(
   { times, series }: ChartData,

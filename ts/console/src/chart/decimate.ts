@@ -125,7 +125,7 @@ const FAR_APART = 20;
 
 /**
  * Decides which series use the second axis. Series are split at the largest ratio between their
- * sizes, so that the series on one axis have similar sizes. The left axis has the first series.
+ * sizes, so that the series on one axis have similar sizes. The first series is on the left axis.
  */
 export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolean[] {
   const sizes = data.series.map(({ points }, index) => (shown[index] ? sizeOf(points) : 0));
@@ -145,8 +145,8 @@ export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolea
 const FLAT_SPAN = 5;
 
 /**
- * Whether lines on a shared axis look flat, because their magnitudes differ, or because all are far
- * apart and move little.
+ * Whether lines on a shared axis look flat, either because their magnitudes differ or because they
+ * are far apart and move little.
  */
 export function isFlat(
   data: ChartData,

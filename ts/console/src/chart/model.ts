@@ -1,5 +1,5 @@
 /**
- * Derives from a result what can be drawn: the time column, the series, and their points. Pure;
+ * Determines what can be drawn from a result: the time column, the series, and their points. Pure;
  * `plot.ts` does the drawing.
  */
 import type { Column, Row, Value } from '../api/answer.js';
@@ -79,7 +79,8 @@ export function chooseChart(
   if (time < 0) {
     return timelessChart(columns, rows, depth);
   }
-  // Integers beside fractions are mostly counts and identifiers, with a different scale.
+  // Integer columns next to fractional columns are mostly counts and identifiers, with a different
+  // scale.
   const measured = indexesWhere(columns, ({ type }) => familyOf(type) === 'decimal');
   const counted = indexesWhere(columns, ({ type }) => familyOf(type) === 'integer');
   const values = [...measured, ...counted];

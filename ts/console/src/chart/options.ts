@@ -1,5 +1,5 @@
 /**
- * Display options of a chart apart from its kind: unit, digits, scale and ends of the axis,
+ * Display options of a chart other than its kind: unit, digits, scale and limits of the axis,
  * thresholds, annotations. Each option is stored as typed; invalid input is refused. Pure.
  */
 import { duration, grouped, bytesText } from '../model/format.js';

@@ -1,4 +1,4 @@
-/** The user's choices for a chart: kind, columns, series; and the data that follow from them. */
+/** The user's choices for a chart (kind, columns, series) and the data derived from them. */
 import { createEffect, createMemo, createSignal, on, type Accessor } from 'solid-js';
 import { asOf, type Result } from '../model/result.js';
 import type { CandleColumns } from './candle-columns.js';

@@ -57,7 +57,7 @@ export function histogram(values: readonly number[], label: string): ChartData {
   };
 }
 
-/** The smallest round width (1, 2 or 5 times a power of ten) that is at least `least`. */
+/** The smallest round width (1, 2 or 5 times a power of ten) that is at least `minWidth`. */
 function roundWidth(minWidth: number): number {
   if (!(minWidth > 0) || !Number.isFinite(minWidth)) {
     return 0;
@@ -148,7 +148,9 @@ export interface HeatCells {
   readonly high: number;
 }
 
-/** Divides the data into at most `most` columns of cells; the values of a cell are averaged. */
+/**
+ * Divides the data into at most `maxColumns` columns of cells; the values of a cell are averaged.
+ */
 export function heatCells(data: ChartData, maxColumns: number): HeatCells {
   const { times, series } = data;
   const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0];

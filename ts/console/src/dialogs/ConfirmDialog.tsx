@@ -1,6 +1,5 @@
 /**
- * Confirmation dialog for a destructive action. It names the object, and the safe button has the
- * focus.
+ * Confirmation dialog for a destructive action. It names the object, and the safe button has focus.
  */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import { withHiddenShown } from '../model/format.js';

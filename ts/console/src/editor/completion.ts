@@ -130,7 +130,7 @@ function keywordsAt(before: string): readonly string[] | undefined {
     return FILLS;
   }
   const [first, ...others] = scan(before).values;
-  // Besides the words after SHOW there are two tokens: the word being typed, and the end token.
+  // Besides the words after SHOW, there are two tokens: the word being typed, and the end token.
   return first === 'SHOW' && others.length <= 2 ? SHOWN : undefined;
 }
 

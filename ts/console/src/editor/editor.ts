@@ -85,7 +85,7 @@ const SEARCH_PHRASES = {
   close: texts.common.close,
 };
 
-/** Delay before completions close when the editor loses the focus. */
+/** Delay before completions close when the editor loses focus. */
 const BLUR_MS = 10;
 /** Period after Escape in which Tab leaves the editor instead of indenting. */
 const TAB_LEAVES_MS = 2000;
@@ -175,7 +175,7 @@ export class SqlEditor {
     });
   }
 
-  /** Removes the problem of the last run. */
+  /** Removes the problem reported by the last run. */
   clearProblem(tab: string): void {
     this.#dispatch(tab, () => ({ effects: setProblems.of({ finder: 'run', problems: [] }) }));
   }
@@ -275,7 +275,7 @@ export class SqlEditor {
       true
     );
     return [
-      // Completions that arrive after the editor has lost the focus would cover another element.
+      // Completions that arrive after the editor has lost focus would cover another element.
       EditorView.domEventHandlers({
         blur: (_event, view) => {
           setTimeout(() => view.hasFocus || closeCompletion(view), BLUR_MS);

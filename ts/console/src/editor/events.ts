@@ -68,8 +68,8 @@ async function valuesOf(table: string, column: string): Promise<readonly string[
 }
 
 /**
- * The server's error for a statement; `undefined` if it accepts or cannot check it, or does not
- * respond.
+ * The server's error for a statement; `undefined` if the server accepts the statement, cannot check
+ * it or does not respond.
  */
 async function refusalOf(text: string, signal: AbortSignal): Promise<Refusal | undefined> {
   if (parametersOf(text).length > 0) {

@@ -59,8 +59,8 @@ export const problems = StateField.define<readonly Problem[]>({
 });
 
 /**
- * Of several overlapping problems only one is shown. Problems from a run take precedence over
- * problems from the server, and these over problems from the parser.
+ * Only one of several overlapping problems is shown. Problems from a run take precedence over
+ * problems from the server, which take precedence over problems from the parser.
  */
 function withoutOverlaps(all: readonly Problem[]): readonly Problem[] {
   const rank: readonly Finder[] = ['run', 'server', 'parser'];

@@ -45,7 +45,7 @@ const SHOW_MS = 100;
 /** A server that is silent for this long counts as lost; its heartbeats arrive more often. */
 const SILENCE_MS = 60_000;
 /**
- * Delay before a feed that ended is reopened. The failure is reported only if reopening fails, too.
+ * Delay before a feed that ended is reopened. The failure is reported only if reopening also fails.
  */
 const REOPEN_MS = 250;
 /** A feed that lasted this long counts as healthy. */
@@ -115,7 +115,7 @@ class Feed {
   #showing: ReturnType<typeof setTimeout> | undefined;
   /** Rows of a change that is still incomplete; they are sent again if the feed breaks off. */
   #open: Row[] = [];
-  /** Number of rows received since the time `since`. */
+  /** Number of rows received since time `since`. */
   #received = { rows: 0, since: 0 };
 
   constructor(
@@ -215,9 +215,7 @@ class Feed {
     this.#show();
   }
 
-  /**
-   * Whether rows arrive faster than they can be shown, so that reading the last rows is cheaper.
-   */
+  /** Whether rows arrive faster than they can be shown, so reading the last rows is cheaper. */
   #isTooMuch(count: number): boolean {
     const now = performance.now();
     if (now - this.#received.since > READ_MS) {
@@ -256,7 +254,7 @@ class Feed {
     }
     const isRefused = cause instanceof SqlError;
     if (!isRefused && failures === 1 && this.#window) {
-      // The response to a new request gives the reason why the feed ended.
+      // The response to a new request explains why the feed ended.
       await pause(REOPEN_MS, this.#signal);
       return;
     }

@@ -43,7 +43,7 @@ export class Follower {
   readonly #isPaused = signal(false);
   readonly isPaused: Accessor<boolean> = this.#isPaused;
   readonly #isOnHold = signal(false);
-  /** Whether updates are on hold, so that new rows wait. */
+  /** Whether updates are on hold and new rows wait. */
   readonly isOnHold: Accessor<boolean> = this.#isOnHold;
   readonly #asOf = signal<Date | undefined>(undefined);
   /** Latest time at which the shown rows were known to be current. */
@@ -52,7 +52,7 @@ export class Follower {
   /** Rows that arrived while updates were on hold. */
   readonly unseen: Accessor<Unseen> = this.#unseen;
   readonly #polled = signal<string | undefined>(undefined);
-  /** The reason why the server is polled; `undefined` if it pushes changes. */
+  /** Why the server is polled; `undefined` if it pushes changes. */
   readonly polled: Accessor<string | undefined> = this.#polled;
   readonly #source: FollowSource;
   #open: { readonly close: () => void } | undefined;

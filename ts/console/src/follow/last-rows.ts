@@ -18,8 +18,8 @@ export class LastRows {
   }
 
   /**
-   * Inserts rows as the table orders them: by time, after rows of the same time. Returns false if
-   * it cannot; the window then differs from the table.
+   * Inserts rows in the table's order: by time, after rows with the same time. Returns false if
+   * that is impossible; the window then differs from the table.
    */
   add(more: readonly Row[]): boolean {
     const { timestamp } = this.head;
@@ -54,7 +54,7 @@ export class LastRows {
   }
 }
 
-/** Strings of the same format, in the years 0 to 9999, sort in the order of their times. */
+/** Strings of the same format, in the years 0 to 9999, sort chronologically. */
 function areComparable(left: Value, right: Value): boolean {
   return (
     typeof left === 'string' &&

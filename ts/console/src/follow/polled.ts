@@ -13,7 +13,7 @@ import {
 const POLL_MS = 1000;
 /** The catalog does not reveal an UPDATE, so every n-th poll reads the rows regardless. */
 const READ_EVERY = 5;
-/** Interval between checks whether the server has capacity for a feed again. */
+/** Interval between checks for whether the server has capacity for a feed again. */
 const POLLED_MS = 60_000;
 
 /** Catalog response for an object that is not a table. */
@@ -21,7 +21,7 @@ const UNKNOWN = '[]';
 
 /**
  * Polls the catalog, which is cheap, and reads the last rows only if the table has grown. It also
- * reads them from time to time, to see late and changed rows. Resolves when the signal aborts.
+ * reads them from time to time, to detect late and changed rows. Resolves when the signal aborts.
  */
 export async function poll(
   followed: Followed,

@@ -44,14 +44,14 @@ export function lastRows({ table, query, rows }: Followed): string {
   return `SELECT * FROM ${from} LIMIT -${rows}`;
 }
 
-/** Delay after a number of consecutive failures. */
+/** Delay after the given number of consecutive failures. */
 export function waitAfter(failures: number): number {
   return Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
 }
 
 /**
- * Whether a refusal concerns the table itself or the user, so that another kind of request would
- * fail, too.
+ * Whether a refusal concerns the table itself or the user, so another kind of request would also
+ * fail.
  */
 export function isOfTable(cause: unknown): boolean {
   return (
@@ -60,7 +60,7 @@ export function isOfTable(cause: unknown): boolean {
   );
 }
 
-/** User-readable reason why no new rows arrive. */
+/** User-readable explanation of why no new rows arrive. */
 export function troubleText(cause: unknown, { table, query }: Followed): string {
   if (!(cause instanceof SqlError) || !isOfTable(cause) || query !== undefined) {
     return messageOf(cause);

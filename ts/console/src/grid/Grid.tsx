@@ -174,8 +174,8 @@ function withinRows({ row, column }: Cell, rows: number): Cell {
 }
 
 /**
- * Keeps the scroll position consistent: adapts to the element's size, and returns to the start for
- * another result.
+ * Keeps the scroll position consistent: adapts to the element's size, and returns to the start when
+ * a different result is shown.
  */
 function follow(
   props: GridProps,

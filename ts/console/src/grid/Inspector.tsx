@@ -135,7 +135,7 @@ function charactersOf(text: string): number {
   return text.replace(/[\uD800-\uDBFF](?=[\uDC00-\uDFFF])/g, '').length;
 }
 
-/** Arrays and JSON on several lines, other values unchanged. */
+/** Arrays and JSON on several lines; other values unchanged. */
 function wholeText(value: Value): string {
   if (value === null) {
     return 'null';

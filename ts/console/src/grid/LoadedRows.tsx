@@ -1,4 +1,4 @@
-/** Below the grid: which rows of a large result are loaded, and how to reach the others. */
+/** Note below the grid: which rows of a large result are loaded, and how to reach the others. */
 import { Match, Switch, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { RowOrder } from '../model/order.js';

@@ -9,8 +9,8 @@ import { fill, fillNodes } from '../fill.js';
 import { texts } from '../texts.js';
 
 /**
- * Maximum cells to sum; larger selections are only counted, because the sum must keep up with the
- * pointer.
+ * Maximum number of cells to sum. Larger selections are only counted, because the sum must keep up
+ * with the pointer.
  */
 const MAX_SUMMED = 1_000_000;
 const DIGITS = 12;
@@ -91,7 +91,7 @@ function Sums(props: { facts: Facts }): JSX.Element {
   );
 }
 
-/** Integer sums in full; other sums without the digits beyond the precision of a double. */
+/** Integer sums in full; other sums without digits beyond the precision of a double. */
 function exactOr(sum: string, rounded: (value: number) => string): string {
   return /^-?\d+$/.test(sum) ? sum : rounded(Number(sum)).replaceAll(',', '');
 }

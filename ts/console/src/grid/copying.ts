@@ -45,8 +45,8 @@ function refuseToCopy(loaded: number, count: number): void {
 }
 
 /**
- * Ctrl+C copies the selected cells, with Shift also their header. For a single cell it copies the
- * value, with Shift its row and header.
+ * Ctrl+C copies the selected cells, and Ctrl+Shift+C also their header. For a single cell, Ctrl+C
+ * copies the value, and Ctrl+Shift+C its row and header.
  */
 export function copyByKey(event: KeyboardEvent, context: GridContext): boolean {
   const { result, layout, cell, selection, state } = context;

@@ -60,7 +60,7 @@ export class GridLayout {
   readonly #view: Accessor<{ width: number; height: number }>;
   readonly #shift = signal(0);
   /**
-   * Number of pixels by which rows are drawn above their position in an element that would be high
+   * Number of pixels by which rows are drawn above their position in an element that would be tall
    * enough for all rows.
    */
   readonly shift: Accessor<number> = this.#shift;

@@ -17,7 +17,7 @@ export class GridState {
   /** Whether the inspector is open. */
   readonly inspected = signal(false);
   readonly #sought = signal<{ readonly row: number } | undefined>(undefined);
-  /** Row of the result that another view requests to show; a new object for each request. */
+  /** Result row that another view asks to show; a new object for each request. */
   readonly sought: Accessor<{ readonly row: number } | undefined> = this.#sought;
   readonly #order = signal<readonly number[]>([]);
   #columns = '';

@@ -4,7 +4,9 @@
  * same fraction of all rows. Plain arithmetic on pixels.
  */
 
-/** Browsers draw no element higher than about 17 million pixels, and are inexact at 8 million. */
+/**
+ * Browsers do not draw elements taller than about 17 million pixels, and are inexact at 8 million.
+ */
 export const MAX_HEIGHT = 6_000_000;
 /** A scroll by more than this many view heights is a jump. */
 const JUMP_VIEWS = 3;
@@ -21,7 +23,7 @@ interface ScrollPosition {
   readonly shift: number;
 }
 
-/** Height of the element for rows of a total height. */
+/** Height of the element for rows with the given total height. */
 export function elementHeight(full: number): number {
   return Math.min(full, MAX_HEIGHT);
 }

@@ -46,7 +46,7 @@ export async function isFinished(activity: Activity, path: string): Promise<bool
   return false;
 }
 
-/** A sentence about the state of the table, appended to the reason why the import ended. */
+/** A sentence about the state of the table, appended to the explanation of why the import ended. */
 export async function endingOf(
   table: string,
   before: TableState | undefined,

@@ -18,9 +18,9 @@ export interface FileLine extends BadLine {
 }
 
 const CHUNK_BYTES = 1024 * 1024;
-/** Maximum bytes to read per line. */
+/** Maximum number of bytes to read per line. */
 const LINE_BYTES = 16 * 1024;
-/** Maximum characters to show per line. */
+/** Maximum number of characters to show per line. */
 const SHOWN_LINE = 500;
 const SHOWN_VALUE = 100;
 const RETURN = 13;
@@ -71,7 +71,7 @@ interface LineStart {
   readonly at: number;
 }
 
-/** Starts of the wanted lines, or of all lines. A line begins after an LF, a CR or a CRLF. */
+/** Starts of the selected lines, or of all lines. A line begins after an LF, a CR or a CRLF. */
 async function lineStarts(bytes: Blob, selected?: ReadonlySet<number>): Promise<LineStart[]> {
   const found: LineStart[] = [];
   let line = 1;

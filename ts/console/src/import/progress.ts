@@ -23,7 +23,7 @@ export function begun(at: number, all: number): Progress {
   return { startedAt: at, sent: 0, all, rate: undefined, marks: [{ at, sent: 0 }] };
 }
 
-/** Returns the progress after `sent` bytes were sent by the time `at`, in milliseconds. */
+/** Returns the progress once `sent` bytes have been sent by time `at`, in milliseconds. */
 export function advanced(progress: Progress, at: number, sent: number, all: number): Progress {
   const marks = [...progress.marks.filter((mark) => at - mark.at <= MEAN_MS), { at, sent }];
   const first = marks[0];

@@ -54,7 +54,7 @@ export interface ImportFile {
   report?: ImportReport;
   /** Milliseconds from the first byte to the server's response. */
   durationMs?: number;
-  /** The reason why the file was refused or its import failed. */
+  /** Why the file was refused or its import failed. */
   message?: string;
 }
 
@@ -317,7 +317,7 @@ export class ImportQueue {
   }
 
   /**
-   * The reason why an import failed. If the server did not respond, also describes the resulting
+   * Why an import failed. If the server did not respond, also describes the resulting
    * state of the table.
    */
   async #ending(

@@ -34,7 +34,7 @@ const TITLES: Readonly<Record<string, string>> = {
   expiry: texts.jobs.rowExpiryIn,
 };
 
-/** Title of a job; an unknown kind is shown by the server's name for it. */
+/** Title of a job. For an unknown kind, it is the server's name for the kind. */
 export function jobTitle({ kind }: Pick<Job, 'kind'>): string {
   return TITLES[kind] ?? kind;
 }

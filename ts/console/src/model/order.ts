@@ -43,7 +43,7 @@ const COMPARISON = /^\s*(.+?)\s*(!=|>=|<=|[:=<>])\s*(.*?)\s*$/s;
 
 /**
  * Test for the rows that match a filter. `price > 100` and `symbol: btc` test one column; any other
- * text is searched in all columns.
+ * text is searched for in all columns.
  */
 export function rowTest(columns: readonly Column[], filter: string): (row: Row) => boolean {
   const [, name = '', sign = '', operand = ''] = COMPARISON.exec(filter) ?? [];

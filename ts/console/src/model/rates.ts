@@ -1,6 +1,6 @@
 /** Growth rates of tables, from repeated row counts. */
 
-/** Row count of a table at a time in milliseconds. */
+/** Row count of a table, and the time of the count in milliseconds. */
 interface Count {
   readonly at: number;
   readonly rows: number;

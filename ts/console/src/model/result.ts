@@ -48,7 +48,7 @@ export class Result {
    */
   readonly keepsPosition: boolean;
   /**
-   * The windows through which further rows are loaded, or the reason why they cannot be loaded on
+   * The windows through which further rows are loaded, or why they cannot be loaded on
    * demand.
    */
   readonly lazyRows = signal<Windows | string | undefined>(undefined);

@@ -11,7 +11,7 @@ export function signal<T>(value: T): Signal<T> {
   return Object.assign(read, { set: (next: T) => void write(() => next) });
 }
 
-/** A number that is incremented by each call of `bump`. */
+/** A number that is incremented by each call to `bump`. */
 export function counter(): Accessor<number> & { readonly bump: () => void } {
   const [read, write] = createSignal(0);
   return Object.assign(read, { bump: () => void write((count) => count + 1) });

@@ -46,7 +46,7 @@ export function familyOf(type: string): Family {
   return 'other';
 }
 
-/** Whether a type is numeric; only numeric columns are aligned right. */
+/** Whether a type is numeric; only numeric columns are right-aligned. */
 export function isNumeric(type: string): boolean {
   const family = familyOf(type);
   return family === 'integer' || family === 'decimal';

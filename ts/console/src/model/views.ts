@@ -7,7 +7,7 @@ import { texts } from '../texts.js';
 interface CommonFacts {
   /** `undefined` if the user may not see the base table. */
   readonly base: string | undefined;
-  /** The reason why the view no longer follows its base table. */
+  /** Why the view no longer follows its base table. */
   readonly reason: string | undefined;
   /** Server time of the response, ISO in UTC. */
   readonly reportedAt: string | undefined;
@@ -48,7 +48,8 @@ interface Freshness {
 }
 
 /**
- * Views that follow each change pause between refreshes, so a lag up to this duration is normal.
+ * Views that refresh after every change still pause between refreshes, so a lag of up to this
+ * duration is normal.
  */
 const USUAL_LAG_MS = 10_000;
 

@@ -12,18 +12,15 @@ import { signal, counter } from './signal.js';
 export const WINDOW_ROWS = 1000;
 /** Maximum number of cached rows in addition to the first ones, for results with few columns. */
 export const MAX_WINDOW_ROWS = 100_000;
-/**
- * Maximum number of cached cells, because wide rows exhaust the memory of a page sooner than many
- * rows.
- */
+/** Maximum number of cached cells. Wide rows exhaust a page's memory sooner than many rows do. */
 const MAX_CELLS = 2_000_000;
 /** Time without scrolling after which rows are requested. */
 const SCROLL_IDLE_MS = 60;
 
 interface RowSource {
   /**
-   * Reads rows from a position on; returns `undefined` if the data has changed since the other rows
-   * were read.
+   * Reads rows starting at a position; returns `undefined` if the data has changed since the other
+   * rows were read.
    */
   readonly read: (
     from: number,
@@ -47,7 +44,7 @@ export class Windows {
   /** Incremented whenever more rows have been loaded. */
   readonly edition: Accessor<number> = this.#edition;
   readonly #failure = signal<string | undefined>(undefined);
-  /** The reason why visible rows could not be loaded. */
+  /** Why visible rows could not be loaded. */
   readonly failure: Accessor<string | undefined> = this.#failure;
   /** Note for the user about the origin of these rows. */
   readonly notice: string | undefined;

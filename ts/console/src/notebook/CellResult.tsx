@@ -1,4 +1,4 @@
-/** Result of a cell: rows as a grid or a chart, or the reason why there are none. */
+/** Result of a cell: rows as a grid or a chart, or why there are none. */
 import { createEffect, createMemo, lazy, Match, Show, Suspense, Switch, type JSX } from 'solid-js';
 import { annotate } from '../chart/annotations.js';
 import type { ChartOptions } from '../chart/options.js';
@@ -57,7 +57,7 @@ const HEAD_PX = 46;
 const ROW_PX = 26;
 const MIN_ROWS = 2;
 
-/** In the list layout, a grid with few rows is lower than the default height. */
+/** In the list layout, a grid with few rows is shorter than the default height. */
 function usualHeight({ cell, document: doc, maximised, run }: ResultProps, result: Result): string {
   const isFree = doc.notebook().layout === 'grid' || maximised() !== undefined;
   const { rows } = asOf(result, run.revision());
@@ -118,8 +118,8 @@ function CellChart(props: ResultProps & { result: Result }): JSX.Element {
 const NO_OPTIONS: ChartOptions = {};
 
 /**
- * Like a cell at the end, an annotation query can use the notebook's variables, this cell, and the
- * cells above it.
+ * An annotation query can use the notebook's variables, this cell and the cells above it, as if it
+ * were the next cell.
  */
 function annotationQuery({ cell, document: doc }: ResultProps, text: string): string {
   const notebook = doc.asRun();

@@ -117,7 +117,7 @@ function RefreshChoice(props: NotebookContext): JSX.Element {
   const choose = (value: string): void => {
     const refresh: Refresh = value === 'off' || value === 'changes' ? value : Number(value);
     doc.change({ kind: 'settings', patch: { refresh } });
-    // Choosing a refresh approves running the notebook.
+    // Choosing a refresh option approves running the notebook.
     props.workspace.approveNotebook(props.tab.id);
   };
   const choices: readonly (readonly [Refresh, string])[] = [

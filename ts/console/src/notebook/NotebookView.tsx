@@ -125,7 +125,8 @@ function Opened(props: NotebookContext & { host: () => HTMLElement }): JSX.Eleme
 }
 
 /**
- * Note on a notebook that another user may have written. Such a notebook runs nothing by itself.
+ * Note on a notebook that another user may have written. Such a notebook does not run anything by
+ * itself.
  */
 function Untouched(props: NotebookContext): JSX.Element {
   return (

@@ -111,7 +111,7 @@ interface Choices {
   readonly note: string;
 }
 
-/** First values of a list's query; the query is not read to its end. */
+/** First values of a list's query; the result is not read to its end. */
 async function choicesOf(text: string): Promise<Choices> {
   try {
     const statement = `SELECT * FROM (${text}\n) LIMIT ${OFFERED + 1}`;
@@ -187,8 +187,8 @@ function withoutQuery({ query: text, ...variable }: Variable): Variable {
 }
 
 /**
- * A list without a value starts with its first choice, because statements would find no rows
- * otherwise.
+ * A list without a value starts with its first choice, because otherwise statements would find no
+ * rows.
  */
 async function withValue(variable: Variable): Promise<Variable> {
   if (variable.kind !== 'list' || variable.value !== '') {

@@ -8,7 +8,7 @@ import { signal, counter } from '../model/signal.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Maximum rows per cell, since a notebook has many cells. */
+/** Maximum number of rows per cell, since a notebook has many cells. */
 const CELL_ROWS = 10_000;
 
 type Refreshed = 'done' | 'lost' | 'refused' | 'stopped';
@@ -18,10 +18,10 @@ export class CellRun {
   /** Incremented whenever the shown result changes. */
   readonly revision: Accessor<number> = () => this.runner.revision() + this.#refreshes();
   readonly #trouble = signal<CellTrouble | undefined>(undefined);
-  /** The reason why the cell could not run at all. */
+  /** Why the cell could not run at all. */
   readonly trouble: Accessor<CellTrouble | undefined> = this.#trouble;
   readonly #late = signal<string | undefined>(undefined);
-  /** The reason why the rows are out of date. */
+  /** Why the rows are out of date. */
   readonly late: Accessor<string | undefined> = this.#late;
   readonly #at = signal<Date | undefined>(undefined);
   /** Time at which the shown rows were requested. */

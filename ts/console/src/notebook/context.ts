@@ -29,7 +29,7 @@ export interface CellProps<Of extends Cell = Cell> extends NotebookContext {
   readonly cell: Of;
 }
 
-/** Moves a cell by `step` positions; the focus stays on it. */
+/** Moves a cell by `step` positions; focus stays on it. */
 export function move({ document: doc }: NotebookContext, id: string, step: number): void {
   const { cells } = doc.notebook();
   const at = cells.findIndex((cell) => cell.id === id);

@@ -30,7 +30,7 @@ export class NotebookDocument {
   readonly #notebook = signal(EMPTY);
   readonly notebook: Accessor<Notebook> = this.#notebook;
   readonly #problem = signal<NotebookError | undefined>(undefined);
-  /** The reason why the tab's text is not a notebook; such a text is left unchanged. */
+  /** Why the tab's text is not a notebook; such text is left unchanged. */
   readonly problem: Accessor<NotebookError | undefined> = this.#problem;
   readonly canUndo: Accessor<boolean> = () => this.#steps().undo > 0;
   readonly canRedo: Accessor<boolean> = () => this.#steps().redo > 0;
@@ -143,7 +143,7 @@ export class NotebookDocument {
     await this.#inOrder([id]);
   }
 
-  /** Runs all cells, or all cells from the given one on, and stops at the first failure. */
+  /** Runs all cells, or all cells starting with the given one, and stops at the first failure. */
   async runFrom(id?: string): Promise<void> {
     const all = sqlCells(this.notebook())
       .filter(({ text }) => text.trim() !== '')

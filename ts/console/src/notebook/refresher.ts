@@ -61,7 +61,7 @@ export class Refresher {
     this.#follow(isApproved);
   }
 
-  /** Tracks whether a cell is visible; returns a function that ends this. */
+  /** Tracks whether a cell is visible; returns a function that stops the tracking. */
   watch(id: string, element: Element): () => void {
     this.#elements.set(element, id);
     this.#observer.observe(element);

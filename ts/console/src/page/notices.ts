@@ -31,7 +31,7 @@ export function showToast(next: Toast): void {
   pinToast(false);
 }
 
-/** Shows the reason why something failed. */
+/** Shows why something failed. */
 export function showFailure(cause: unknown): void {
   showToast({ text: messageOf(cause), state: 'failed' });
 }

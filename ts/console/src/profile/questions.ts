@@ -14,7 +14,7 @@ import { texts } from '../texts.js';
 export interface Rows {
   /** SQL text after FROM. */
   readonly from: string;
-  /** SQL text after FROM that selects only some rows; used if all rows take too long. */
+  /** SQL text after FROM that selects only some rows; used if reading all rows takes too long. */
   readonly sample: string;
   /** Description of these rows. */
   readonly sampleName: string;

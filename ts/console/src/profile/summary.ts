@@ -17,7 +17,7 @@ export interface ColumnSummary {
   readonly profile: Profile;
   /** Describes the rows that the profile covers, if not all. */
   readonly sampleName?: string;
-  /** Facts that could not be computed in time. */
+  /** Facts that could not be computed within the time limit. */
   readonly missing: readonly string[];
   readonly isWhole: boolean;
 }

@@ -4,7 +4,7 @@ import { openPage } from '../page/pages.js';
 import { savedNotebookOf } from './sync.js';
 import type { Workspace } from '../state/workspace.js';
 
-/** Activates the tab that has the notebook, or opens one. */
+/** Activates the tab that contains the notebook, or opens one. */
 export async function openSaved(workspace: Workspace, id: string): Promise<void> {
   if (!select(workspace, id)) {
     add(workspace, await notebooks.open(id));

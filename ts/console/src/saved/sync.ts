@@ -1,6 +1,6 @@
 /**
- * Connects a tab's notebook with its version on the server: saves it, and detects versions that
- * other users have saved.
+ * Connects a tab's notebook to its version on the server: saves it, and detects versions that other
+ * users have saved.
  */
 import type { Accessor } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
@@ -107,8 +107,8 @@ export class NotebookSync {
         this.#workspace.setSaved(this.#tab.id, { ...savedNotebook, access: now.access });
       }
     } catch {
-      // Connection failures are reported elsewhere. That the notebook was deleted is reported on
-      // the next save.
+      // Connection failures are reported elsewhere. If the notebook was deleted, the next save
+      // reports it.
     }
   }
 

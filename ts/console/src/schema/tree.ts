@@ -17,7 +17,7 @@ export class TreeState {
     const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
     const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
     const [current, setCurrent] = createSignal('');
-    // Rows with the same id remain the same objects, which preserves their elements and the focus.
+    // Rows with the same id remain the same objects, which preserves their elements and focus.
     const [store, setStore] = createStore<{ rows: TreeRow[] }>({ rows: [] });
     createComputed(() => {
       const rows = treeRows(schema.known, schema.columns(), opened(), closed(), filter());

@@ -67,7 +67,7 @@ export function App(props: { session: Session }): JSX.Element {
     document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
   });
 
-  // Without tables and drafts the start page opens first, unless a link names a page.
+  // If there are no tables or drafts, the start page opens first, unless a link names a page.
   createEffect(() => {
     if (isEmpty(session) && session.workspace.isUntouched && !route().isNamed) {
       openFirst('start');

@@ -1,4 +1,4 @@
-/** All shortcuts, in the browser's modal dialog, which traps the focus and restores it. */
+/** All shortcuts, in the browser's modal dialog, which traps focus and restores it. */
 import { createEffect, For, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { SHORTCUTS } from './shortcuts.js';

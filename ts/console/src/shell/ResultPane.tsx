@@ -161,8 +161,8 @@ interface Views {
 }
 
 /**
- * Grid and chart side by side if there is enough space and a time column, otherwise one of the four
- * views alone.
+ * Grid and chart side by side if there is enough space and a time column; otherwise, one of the
+ * four views alone.
  */
 function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
   const wide = useMedia(WIDE);

@@ -29,7 +29,7 @@ import { texts } from '../texts.js';
 const FollowView = lazy(() => import('../follow/FollowView.js'));
 const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
 
-/** Initial height of the editor as a fraction of the window height; the result is given more. */
+/** Initial height of the editor as a fraction of the window height; the result gets more. */
 const EDITOR_FRACTION = 0.38;
 const MIN_EDITOR = 96;
 const MIN_RESULT = 140;

@@ -63,8 +63,7 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
 }
 
 /**
- * Restores the URL that was requested before the redirect: the same page, and only its query and
- * fragment.
+ * Restores the query and fragment that were requested before the redirect, always on the same page.
  */
 function restoreAddress(returnTo: string): void {
   if (/^(?:\?[^#]*)?(?:#.*)?$/s.test(returnTo)) {

@@ -1,7 +1,7 @@
 /**
  * Validates an ID token. The token comes directly from the token endpoint over a connection that
- * the browser has authenticated, which replaces the check of its signature (OpenID Connect Core,
- * 3.1.3.7). The server checks the signature of the tokens that it receives.
+ * the browser has authenticated, which replaces the signature check (OpenID Connect Core, 3.1.3.7).
+ * The server checks the signature of the tokens that it receives.
  */
 import { decodeText, digest, encodeBytes } from './random.js';
 import { fill } from '../fill.js';

@@ -97,8 +97,8 @@ export function takeNotice(): string | undefined {
 }
 
 /**
- * Removes a user's data from the storage of the browser and of the tab, except for entries whose
- * names begin with `encrypted`.
+ * Removes a user's data from the browser's and the tab's storage, except for entries whose names
+ * begin with `encrypted`.
  */
 export function forgetUser(encrypted: string): void {
   for (const storage of [localStorage, sessionStorage]) {
@@ -125,7 +125,7 @@ export function left(): void {
   hasLeftHere = true;
 }
 
-/** Reason why the user is no longer signed in. */
+/** Why the user is no longer signed in. */
 export function whySignedOut(): string {
   if (!hasLeft()) {
     return texts.signIn.sessionEnded;

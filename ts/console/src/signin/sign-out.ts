@@ -1,5 +1,5 @@
 /**
- * Sign-out through the button: from the server, from this page and, if it supports this, from the
+ * Sign-out through the button: from the server, from this page and, if supported, from the
  * provider.
  */
 import { credentialHeaders } from '../api/credentials.js';

@@ -16,7 +16,7 @@ interface TokenSet {
   readonly access: string;
   readonly id: string;
   readonly refresh: string | undefined;
-  /** Time of the renewal, by `performance.now()`. */
+  /** Time of the renewal, as measured by `performance.now()`. */
   readonly renewAt: number;
 }
 
@@ -61,7 +61,7 @@ export class Tokens {
     return new Tokens(provider, set, claims);
   }
 
-  /** Sends these tokens with all further requests, and renews them in time. */
+  /** Sends these tokens with all further requests, and renews them before they expire. */
   use(): void {
     useTokens(async () => {
       if (performance.now() >= this.#set.renewAt && this.#set.refresh !== undefined) {
@@ -121,7 +121,9 @@ function setCurrent(tokens: Tokens): void {
   currentTokens = tokens;
 }
 
-/** Discards the tokens. Returns the ID token, which tells the provider which user signs out. */
+/**
+ * Discards the tokens. Returns the ID token, which tells the provider which user is signing out.
+ */
 export function forgetTokens(): string | undefined {
   const hint = currentTokens?.idToken;
   currentTokens = undefined;

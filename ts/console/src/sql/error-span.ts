@@ -9,7 +9,8 @@ interface Span {
 }
 
 /**
- * Of the words that a message expects, the one most similar to the written word, in the same case.
+ * Of the words that a message lists as expected, the word most similar to the written word, in the
+ * same case.
  */
 export function expectedWord(written: string, message: string): string | undefined {
   const words = [...message.matchAll(/'([a-z]+)'/gi)].map(([, word = '']) => word);

@@ -1,7 +1,7 @@
 /**
  * Formats SQL: clauses on separate lines, long lists broken, keywords in capitals. It works on
- * tokens, so that comments are kept and unfinished statements can be formatted too. Only whitespace
- * and the case of keywords change. The case is kept if capitals would change the meaning of the
+ * tokens, so comments are kept and unfinished statements can also be formatted. Only whitespace and
+ * the case of keywords change. The case is kept if capitals would change the meaning of the
  * statement.
  */
 import { parse, print } from '../../../sql/index.js';

@@ -26,7 +26,7 @@ export interface FunctionFacts {
 const SEQUENCES: ReadonlySet<string> = new Set(['long_sequence', 'generate_series']);
 
 /**
- * Returns the tables and functions that a statement uses, or the reason why its rows or their order
+ * Returns the tables and functions that a statement uses, or why its rows or their order
  * may differ between runs.
  */
 export function readsOf(statement: string): Reads | string {
@@ -80,7 +80,7 @@ export function readsOf(statement: string): Reads | string {
 const GROUPED = texts.rowOrder.grouped;
 
 /**
- * The reason why rows from queries with these functions differ between runs; `undefined` if they do
+ * Why rows from queries with these functions differ between runs; `undefined` if they do
  * not.
  */
 export function variesBy(

@@ -39,7 +39,7 @@ export async function connectionDataOf(
 }
 
 /**
- * With access control, the wire protocol accepts the same users as HTTP; without it, it accepts a
+ * With access control, the wire protocol accepts the same users as HTTP; otherwise, it accepts a
  * single name.
  */
 async function wireLogin(user: string | undefined): Promise<WireLogin> {

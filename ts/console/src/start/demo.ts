@@ -49,7 +49,7 @@ export const DEMO_TABLES: readonly DemoTable[] = [
   },
 ];
 
-/** Creates the tables one after the other, and reports its progress. */
+/** Creates the tables one after the other, and reports progress. */
 export async function loadDemo(progress: (text: string) => void): Promise<void> {
   for (const table of DEMO_TABLES) {
     progress(

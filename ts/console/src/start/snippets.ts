@@ -16,7 +16,7 @@ export interface ConnectionData {
   readonly token: string | undefined;
   /** Absent if the server speaks only HTTP. */
   readonly endpoint: WireEndpoint | undefined;
-  /** Absent if the visitor cannot connect by the wire protocol. */
+  /** Absent if the visitor cannot connect over the wire protocol. */
   readonly wire: WireLogin | undefined;
 }
 
@@ -74,7 +74,7 @@ function create({ token }: Wire): string {
 
 /**
  * URL for drivers that accept `postgresql://`. Apostrophes are encoded, because they would end the
- * string around it.
+ * surrounding string.
  */
 function addressOf({ host, port, isEncrypted, user, password }: Wire): string {
   const secret = password === undefined ? '' : `:${encoded(password)}`;

@@ -18,7 +18,7 @@ export interface RunningQuery {
   readonly text: string;
 }
 
-/** Sent repeatedly; its own response includes this query. */
+/** Sent repeatedly; the response also lists this query. */
 export const ACTIVITY_QUESTION =
   'SELECT query_id, username, query_start, state, query FROM query_activity()';
 
@@ -38,7 +38,7 @@ export class Activity {
   readonly queries: Accessor<Loading<readonly RunningQuery[]>> = this.#queries;
   #asking = false;
 
-  /** Number of running queries, without the console's own. */
+  /** Number of running queries, excluding the console's own. */
   get count(): number {
     return readyOf(this.queries())?.length ?? 0;
   }

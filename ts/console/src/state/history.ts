@@ -25,7 +25,7 @@ export function mayBeStored(text: string): boolean {
   return text.length <= MAX_STATEMENT_LENGTH && !SECRET.test(text);
 }
 
-/** Entries of earlier pages, newest first; expired entries are removed. */
+/** Entries from earlier pages, newest first; expired entries are removed. */
 export async function storedLog(): Promise<readonly LogEntry[]> {
   const found = [...(await loadAll<StoredEntry>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,

@@ -26,7 +26,7 @@ const REREAD_ROWS = 20_000;
 /** Replaces a result with its successor; returns whether the old result was still displayed. */
 type Replace = (next: Result) => boolean;
 
-/** Makes the remaining rows loadable on demand, or records the reason why they are not. */
+/** Makes the remaining rows loadable on demand, or records why they are not. */
 export async function loadLazily(result: Result, known: Versions, replace: Replace): Promise<void> {
   try {
     const tables = await tablesOf(result.statement);
@@ -94,7 +94,7 @@ async function reread(
   let rows: Row[] = [];
   let total = before.total ?? 0;
   let skip = 0;
-  // Rows may also have been removed, so that none are left at the position.
+  // Rows may also have been removed, so none may be left at the position.
   for (let tries = 0; tries < 2 && rows.length === 0; tries += 1) {
     skip = Math.max(0, Math.min(from, total) - REREAD_ROWS / 2);
     rows = [];
@@ -124,7 +124,7 @@ async function reread(
   }
 }
 
-/** Tables that a statement reads, or the reason why its rows cannot be loaded on demand. */
+/** Tables that a statement reads, or why its rows cannot be loaded on demand. */
 async function tablesOf(statement: string): Promise<readonly string[] | string> {
   const reads = readsOf(statement);
   if (typeof reads === 'string') {

@@ -184,7 +184,7 @@ export class Runner {
     return tail;
   }
 
-  /** Finds out whether the remaining rows of a result can be loaded on demand. */
+  /** Determines whether the remaining rows of a result can be loaded on demand. */
   async #loadLazily(result: Result, versions: Versions): Promise<void> {
     const { loadLazily } = await import('./lazy-rows.js');
     await loadLazily(result, versions, (next) => {

@@ -116,7 +116,7 @@ export class Schema {
     );
   }
 
-  /** Total rows of all visible tables; `undefined` if no row count is known. */
+  /** Total number of rows in all visible tables; `undefined` if no row count is known. */
   get rowCount(): number | undefined {
     const counts = this.known.flatMap(({ rows }) => rows ?? []);
     return counts.length === 0 ? undefined : counts.reduce((sum, rows) => sum + rows, 0);

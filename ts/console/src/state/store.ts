@@ -1,9 +1,9 @@
 /**
- * Drafts, history and layout. They are stored in the browser's database if no login is required,
- * otherwise in the user's workspace on the server (`user-store.ts`). Credentials are never stored.
+ * Drafts, history and layout. If no login is required, they are stored in the browser's database;
+ * otherwise, in the user's workspace on the server (`user-store.ts`). Credentials are never stored.
  *
  * Records of one kind share a key prefix, such as `tab/…`. Records that several windows write
- * contain the time of the change: the later change wins, whichever is written last.
+ * contain the time of the change. The later change wins, regardless of which was written last.
  */
 import type { Dated } from '../api/workspace.js';
 import { texts } from '../texts.js';
@@ -21,7 +21,7 @@ export const UNSAVED = 'tidemark.unsaved.';
 
 /** Storage for the records of a user who logs in. */
 export interface UserRecords {
-  /** Identifies a workspace among those of one browser. */
+  /** Identifies a workspace among the workspaces of one browser. */
   readonly id: string;
   loadAll(prefix: string): Promise<Map<string, Dated>>;
   saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean>;

@@ -20,7 +20,7 @@ interface StoredResult extends Dated {
 
 const PREFIX = 'result/';
 const MAX_STORED_ROWS = 1000;
-/** Maximum characters of a stored result; wide rows mean fewer rows. */
+/** Maximum number of characters in a stored result; the wider the rows, the fewer are stored. */
 const MAX_RESULT_LENGTH = 1_000_000;
 const MAX_RESULTS = 20;
 

@@ -1,7 +1,7 @@
 /**
  * Tabs as stored in the browser. Each tab is one record, which is written when the tab changes, and
- * sent to the other windows of the console. Of two changes to a tab the later one wins; a window
- * never overwrites another window's later change.
+ * sent to the other windows of the console. The later of two changes to a tab wins; a window never
+ * overwrites another window's later change.
  */
 import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId } from './store.js';
 import type { Dated } from '../api/workspace.js';

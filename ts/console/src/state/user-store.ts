@@ -1,7 +1,7 @@
 /**
  * Records of a signed-in user. Tabs and log are stored in the user's workspace on the server. The
- * browser stores only encrypted data, with a key that the server gives only to this user: the first
- * rows of results, for a reload, and data that was unsaved at the end of a session.
+ * browser stores only encrypted data, with a key that the server provides only to this user: the
+ * first rows of results, for a reload, and data that was unsaved at the end of a session.
  */
 import { SqlError } from '../api/client.js';
 import { awaitsLogin } from '../api/credentials.js';
@@ -23,8 +23,8 @@ interface Sealed extends Dated {
 export class UserStore implements UserRecords {
   readonly id: string;
   /**
-   * Encryption key. It is absent without HTTPS, because browsers then cannot encrypt; the browser
-   * then stores nothing.
+   * Encryption key. Without HTTPS it is absent, because browsers cannot encrypt; in that case, the
+   * browser stores nothing.
    */
   readonly #key: CryptoKey | undefined;
   readonly #entries: Map<string, Dated>;

@@ -169,7 +169,7 @@ export class Workspace {
     this.#changeNotebook(id, { kept: savedNotebook });
   }
 
-  /** Replaces a notebook with another user's version, which then runs nothing by itself. */
+  /** Replaces a notebook with another user's version, which then does not run by itself. */
   replaceNotebook(id: string, savedNotebook: SavedNotebook, draft = savedNotebook.text): void {
     this.#change(id, (tab) => {
       tab.draft = draft;
@@ -244,7 +244,7 @@ export class Workspace {
     this.select(tab.id);
   }
 
-  /** Applies another window's change of a tab. */
+  /** Applies another window's change to a tab. */
   #take({ tab, closedAt }: TabRecord): void {
     const known = this.tabs.find(({ id }) => id === tab.id);
     if (closedAt !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * A table with a header. Numeric columns are aligned right; the header of actions is only for
- * screen readers.
+ * A table with a header. Numeric columns are right-aligned; the header of the actions column is
+ * only for screen readers.
  */
 import { For, Show, type JSX } from 'solid-js';
 

@@ -20,7 +20,7 @@ interface LivePageProps<Row extends object> {
 }
 
 export function LivePage<Row extends object>(props: LivePageProps<Row>): JSX.Element {
-  // Rows with the same key stay the same object, which preserves their elements and the focus.
+  // Rows with the same key stay the same object, which preserves their elements and focus.
   const [store, setStore] = createStore<{ rows: Row[] }>({ rows: [] });
   createComputed(() => {
     if (props.loaded.state === 'ready') {

@@ -79,8 +79,8 @@ export function Actions(props: {
 }
 
 /**
- * Returns a function that gives the reason why an action is not permitted; `undefined` if the
- * action may be tried.
+ * Returns a function that returns why an action is not permitted, or `undefined` if it may be
+ * tried.
  */
 function refusalsOf(props: {
   session: Session;

@@ -188,7 +188,7 @@ function offsetOf(zone: string | undefined, ms: number): number {
   }
 }
 
-/** Changes of the base table that invalidated the view. */
+/** Changes to the base table that invalidated the view. */
 const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>> = {
   'truncate operation': [texts.materializedViews.tableTruncated, false],
   'drop partition operation': [texts.materializedViews.partitionDropped, false],

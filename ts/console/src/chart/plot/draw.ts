@@ -157,7 +157,7 @@ function fillBelow(frame: Frame, times: readonly number[], stroke: Stroke, alpha
   pen.globalAlpha = 1;
 }
 
-/** Draws steps: a value holds until the next point, or from the previous point on. */
+/** Draws steps: a value extends forward to the next point, or back to the previous point. */
 function drawSteps(
   frame: Frame,
   times: readonly number[],
@@ -229,7 +229,7 @@ function drawBars(
 
 const HEAT_COLOURS = 7;
 
-/** Number of the colour, out of seven, that represents a value. */
+/** Number of the colour (out of seven) that represents a value. */
 export function heatColour(value: number, { low, high }: Pick<HeatCells, 'low' | 'high'>): number {
   const fraction = high > low ? (value - low) / (high - low) : 1;
   return Math.max(1, Math.min(HEAT_COLOURS, Math.floor(fraction * HEAT_COLOURS) + 1));

@@ -180,7 +180,7 @@ function pan(self: uPlot, start: MouseEvent, { onPan }: PlotOptions): null {
   return null;
 }
 
-/** Margin beside the first and last point, which the frame would cut off otherwise. */
+/** Margin beside the first and last point, which the frame would otherwise cut off. */
 function sideOf({ kind, axis, data }: PlotOptions): number {
   if (axis === 'names') {
     return 0.6;

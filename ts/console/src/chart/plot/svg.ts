@@ -10,7 +10,7 @@ interface State {
   font: string;
   align: CanvasTextAlign;
   baseline: CanvasTextBaseline;
-  /** Number of groups to close with this state. */
+  /** Number of groups to close when this state is restored. */
   groups: number;
 }
 

@@ -9,7 +9,7 @@ import { texts } from '../../texts.js';
 
 /** Maximum nesting depth; deeper Markdown is shown as source. */
 const DEEPEST = 16;
-/** Maximum length; longer texts are shown as source, because parsing them would block the page. */
+/** Maximum length; longer text is shown as source, because parsing it would block the page. */
 const MAX_TEXT_LENGTH = 64 * 1024;
 
 export function render(text: string): Node[] {
