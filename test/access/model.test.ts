@@ -40,7 +40,7 @@ test('a grant at a lower level merges into one at a higher level', (t) => {
   ]);
 });
 
-test('the catalog has the 70 permissions of QuestDB plus DELETE and files', (t) => {
+test("the catalog has QuestDB's 70 permissions plus DELETE and file permissions", (t) => {
   t.is(allPermissions().length, 73);
   t.is(new Set(allPermissions().map(([name]) => name)).size, 73);
   t.true(permissionsAt('column').includes('SELECT'));

@@ -33,7 +33,7 @@ test('rows that are written can be read back', async (t) => {
   });
 });
 
-test('time that elapsed before prepare counts towards the timeout', async (t) => {
+test('time elapsed before prepare counts towards the timeout', async (t) => {
   await withDatabase(async (database) => {
     const late = { code: 'Timeout', message: 'timeout, query aborted [timeout=60000ms]' };
     const terms = Array.from({ length: 200 }, (_, at) => `x + ${at}`).join();

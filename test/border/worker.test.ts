@@ -31,7 +31,7 @@ function programOf(root: string, workers: number): string {
 
 // A reused thread ID made the process crash, and IDs are usually reused immediately.
 for (const workers of [1, 5]) {
-  test(`the library works after ${workers} workers loaded it and ended`, async (t) => {
+  test(`the library works after ${workers} workers have loaded it and exited`, async (t) => {
     const root = await mkdtemp(join(tmpdir(), 'tidemark-worker-'));
     t.teardown(() => rm(root, { recursive: true, force: true }));
     const program = programOf(root, workers);

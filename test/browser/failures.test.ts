@@ -16,7 +16,7 @@ const ENDLESS = 'SELECT x FROM long_sequence(4000000000000)';
 /** Markup that would be noticed if it were executed. */
 const PAYLOAD = '<img src=x onerror=throw 1>';
 
-browserTest('a query that fails half-way keeps the received rows, with the error', async (t) => {
+browserTest('a query that fails midway keeps the received rows, with the error', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query(ENDLESS), 'failed');
     t.regex(

@@ -39,7 +39,7 @@ browserTest('a user signed in on a phone can sign out there', async (t) => {
   t.deepEqual(joe.complaints, []);
 });
 
-browserTest('the result bar truncates no words and leaves space for the filter', async (t) => {
+browserTest('the result bar does not truncate words and leaves space for the filter', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT x, timestamp_sequence(0, 1000) ts FROM long_sequence(300000)';

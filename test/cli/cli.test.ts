@@ -62,7 +62,7 @@ test('version and help are printed', async (t) => {
   }
 });
 
-test('wrong usage exits with 64 and one line', async (t) => {
+test('incorrect usage exits with code 64 and prints one line', async (t) => {
   for (const args of [['dance'], ['serve', 'twice'], ['--nonsense']]) {
     const { code, err } = await run(...args);
     t.is(code, 64);
@@ -98,7 +98,7 @@ test('demo data is created once and kept', async (t) => {
   }
 });
 
-test('a root directory in use is refused with one line', async (t) => {
+test('a root directory in use is refused with a one-line message', async (t) => {
   const server = await startTestServer();
   const { code, err } = await serve(server.root);
   t.is(code, 1);
@@ -110,7 +110,7 @@ test('a root directory in use is refused with one line', async (t) => {
   await server.stop();
 });
 
-test('a port in use is refused with one line', async (t) => {
+test('a port in use is refused with a one-line message', async (t) => {
   const blocker = createServer();
   const port = await new Promise<number>((resolve) => {
     blocker.listen(0, '127.0.0.1', () => {
@@ -127,7 +127,7 @@ test('a port in use is refused with one line', async (t) => {
   blocker.close();
 });
 
-test('a read-only root directory is refused with one line', async (t) => {
+test('a read-only root directory is refused with a one-line message', async (t) => {
   const folder = emptyFolder();
   writeFileSync(join(folder, 'file'), '');
   const underFile = await serve(join(folder, 'file', 'root'));
@@ -143,7 +143,7 @@ test('a read-only root directory is refused with one line', async (t) => {
   }
 });
 
-test('a corrupt manifest is refused with one line', async (t) => {
+test('a corrupt manifest is refused with a one-line message', async (t) => {
   const root = emptyFolder();
   const server = await startTestServer({ root });
   const create = encodeURIComponent('create table t (x int)');
@@ -189,7 +189,7 @@ test('a non-local address is allowed with a login or an explicit override', asyn
   }
 });
 
-test('an invalid configuration exits with 78 and one line', async (t) => {
+test('an invalid configuration exits with code 78 and prints one line', async (t) => {
   const { code, err } = await serve(emptyFolder(), '--set', 'query.timeout=soon');
   t.is(code, 78);
   t.true(isOneLine(err), err);

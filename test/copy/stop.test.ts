@@ -58,7 +58,7 @@ const JOBS = [
   ['a staged export', STAGED, 'export', 'sys.copy_export_log', 'populating_temp_table'],
 ] as const;
 
-test.serial('a job cancelled half-way leaves no data', async (t) => {
+test.serial('a job cancelled midway leaves no data', async (t) => {
   await withRoot(t, async (server) => {
     for (const [what, statement, kind, log, phase] of JOBS) {
       const id = await start(server, statement);

@@ -14,7 +14,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-test('every path responds and /metrics has values; all of them need the login', async (t) => {
+test('every path responds, /metrics has values, and all paths require the login', async (t) => {
   const port = await freePort();
   const server = await startTestServer({
     set: [

@@ -154,7 +154,7 @@ test('partitions need a timestamp', async (t) => {
   });
 });
 
-test('errors in the schema part are reported', async (t) => {
+test('errors in the schema section are reported', async (t) => {
   const data = { name: 'data', filename: 'x', content: 'a,b\n1,2\n3,4\n' };
   for (const [schema, status] of [
     ['{}', 'Unexpected object'],
@@ -239,7 +239,7 @@ const NAMED = [
   ['fmt', 'json'],
 ] as const;
 
-test('several files are one commit, each read with its own format', async (t) => {
+test('several files are imported in one commit, each with its own format', async (t) => {
   const database = new FakeDatabase();
   const parts = [part('a,b\n1,x1\n2,y1\n'), part('b|a\nz1|3\nw1|4\n'), part('a,b\n5,v1\n6,u1\n')];
   const answer = JSON.parse((await send(database, NAMED, parts)).body) as Record<string, unknown>;

@@ -223,7 +223,7 @@ test('resending a batch changes nothing in a table with DEDUP keys', async (t) =
   ]);
 });
 
-test('gzip bodies are read; truncated and endless ones are refused', async (t) => {
+test('gzip bodies are read; truncated and endless bodies are refused', async (t) => {
   const zipped = { 'content-encoding': 'gzip' };
   const lines = `zipped x=1i ${TIME}\n`.repeat(1000);
   t.is((await write(server, gzipSync(lines), zipped)).status, 204);

@@ -117,7 +117,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'unusual Basic credentials',
     ['logins', 'names and passwords are UTF-8, and passwords may contain colons'],
-    ['logins', 'missing credentials get a challenge, invalid ones an error'],
+    ['logins', 'missing credentials get a challenge, and invalid credentials get an error'],
   ],
   ['calls from other origins', ['guard', 'only a listed origin gets its preflight answered']],
   [

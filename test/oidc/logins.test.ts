@@ -107,7 +107,7 @@ test('a user without groups is authenticated and has no rights', async (t) => {
   });
 });
 
-test('missing credentials get a challenge, invalid ones an error', async (t) => {
+test('missing credentials get a challenge, and invalid credentials get an error', async (t) => {
   const challenge = async (headers: Record<string, string>): Promise<string> => {
     const response = await usual.exec(headers);
     t.is(response.status, 401);

@@ -71,7 +71,7 @@ test('a wrong password, an unknown user and too many attempts are refused', asyn
   await server.close();
 });
 
-test('simple queries: several statements, an empty string and an error mid-way', async (t) => {
+test('simple queries: several statements, an empty string and an error midway', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   client.send(query('rows 2; insert;'));

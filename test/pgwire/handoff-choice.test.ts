@@ -55,7 +55,7 @@ function longReply(): { stream: ResultStream; cancelled: () => number } {
 
 const ECHO = [bind('e', ['5']), EXECUTE, SYNC];
 
-test('disconnecting during a handoff stops its rows, and its duration counts', async (t) => {
+test("disconnecting stops a handoff's rows, and the handoff's duration counts", async (t) => {
   const seconds: number[] = [];
   const observer = { observe: (one: number): void => void seconds.push(one) };
   const { engine, server, port } = await start({ handsOff: true }, null, observer);

@@ -126,7 +126,7 @@ test('a wrong password is refused for rows and for results', async (t) => {
   t.deepEqual(await python(ONE_WAY, `${conf}wrong;`), ['AuthError', 'AuthError']);
 });
 
-test('if the first address is down or refuses rows, the next one is used', async (t) => {
+test('if the first address is down or refuses rows, the next address is used', async (t) => {
   if (await isMissing(t)) {
     return;
   }

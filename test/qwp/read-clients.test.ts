@@ -241,7 +241,7 @@ with questdb.connect(sys.argv[1] + 'query_timeout_ms=200;') as db:
 print(json.dumps(out))
 `;
 
-test('cancelled, late and abandoned queries end immediately', async (t) => {
+test('cancelled, timed-out and abandoned queries end immediately', async (t) => {
   if (await isMissing('pyarrow')) {
     skip(t, 'the client is not installed');
     return;
