@@ -35,7 +35,7 @@ browserTest('edits from two windows are merged', async (t) => {
   });
 });
 
-browserTest("a tab's text, name, position and closing are synchronized across windows", async (t) => {
+browserTest("a tab's text, name, position and closing are synced across windows", async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await second.write('SELECT 1');
