@@ -23,7 +23,7 @@ const ASSIGNED_NAMES = /^(?:name|rel)$/;
 const LETTERS = /\p{L}{2}/u;
 const CAPITALIZED = /^\W*\p{Lu}\p{Ll}+(?:\W|$)/u;
 const SEVERAL_WORDS = /(?:^|\W)\p{L}+[,;:.)]?\s+\(?\p{L}{2,}(?:\W|$)/u;
-/** Words that are the same in every language, and names of keys. */
+/** Words that are the same in every language, and key names. */
 const NAMES = new Set(
   [
     'Aa Alt Arrow Arrows Backspace Basic Bearer Ctrl Delete End Enter Escape Go Home Java Markdown',
@@ -35,7 +35,7 @@ const KEYWORDS =
   'REFRESH RENAME REVOKE SELECT SHOW TIMESTAMP WHERE WITH';
 /** SQL: text that begins with an uppercase keyword or ends with an alias. */
 const SQL = new RegExp(`^\\W*(?:${KEYWORDS.replaceAll(' ', '|')})\\b|\\W AS \\w+$`);
-/** Markup, and values and names of style sheets. */
+/** Markup, and style sheet values and names. */
 const STYLE = /^\s*<|var\(--|calc\(|\dpx\b|\dfr\b|^\([a-z-]+: |^[a-z]+(?:-[a-z]+)+ /;
 
 /** @type {import('eslint').Rule.RuleModule} */
@@ -80,7 +80,7 @@ function isText(text) {
   );
 }
 
-/** Whether a text consists of names of keys or products. */
+/** Whether a text consists of key or product names. */
 function isNames(text) {
   return text
     .split(/[^\p{L}\d]+/u)

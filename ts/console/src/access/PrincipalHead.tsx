@@ -1,4 +1,4 @@
-/** Heading of the selected principal, with the actions that apply to it as a whole. */
+/** Heading of the selected principal, with actions on the principal as a whole. */
 import { createSignal, Show, type JSX } from 'solid-js';
 import { quoted } from '../sql/names.js';
 import { showFailure, showToast } from '../page/notices.js';

@@ -1,7 +1,4 @@
-/**
- * Permissions as listed by the server, the pending changes that clicks create, and the resulting
- * SQL.
- */
+/** Permissions as listed by the server, pending changes made by clicking, and the resulting SQL. */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { literal, quoted } from '../sql/names.js';
 import { isOfTables, type Catalogue } from './catalogue.js';

@@ -26,9 +26,9 @@ import { signal } from '../model/signal.js';
 export interface Rights {
   readonly principal: Principal;
   readonly grants: readonly Grant[];
-  /** The groups of a user. */
+  /** Groups that the user belongs to. */
   readonly groups: readonly string[];
-  /** The users of a group. */
+  /** Members of the group. */
   readonly members: readonly string[];
   /** Current login methods of a user or a service account. */
   readonly logins: readonly string[];

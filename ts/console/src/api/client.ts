@@ -269,7 +269,7 @@ export function exportAddress(statement: string, format: ExportFormat): string {
   return `${path}${separator}${query}`;
 }
 
-/** The current time in the format for file names: `2026-11-27-230612`. */
+/** The current time, formatted for file names: `2026-11-27-230612`. */
 function stamp(): string {
   return new Date().toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
 }

@@ -9,7 +9,7 @@ import { texts } from '../texts.js';
 /** Ratio of width to height of a readable chart. */
 const CHART_RATIO = 1.7;
 const MAX_PER_ROW = 6;
-/** Divisible by any number of cells per row, up to `MAX_PER_ROW`. */
+/** Number of grid tracks; divisible by every number of cells per row up to `MAX_PER_ROW`. */
 const TRACKS = 60;
 /**
  * Minimum height of a cell. If a cell would be shorter, the sizes are ignored and the layout

@@ -52,7 +52,7 @@ export function compose(notebook: Notebook, id: string, now: number): Composed {
   return { trouble: { message: texts.cellStatement.cellGone, offset: 0 } };
 }
 
-/** Names that one statement uses. */
+/** Names used in one statement. */
 interface Parsed {
   readonly text: string;
   readonly start: number;

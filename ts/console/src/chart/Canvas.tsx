@@ -1,4 +1,4 @@
-/** Plot area, with keyboard control of its crosshair and its range. */
+/** Plot area, with a keyboard-controlled crosshair and range. */
 import { createEffect, onCleanup, onMount, type JSX } from 'solid-js';
 import type { Zone } from '../model/format.js';
 import { theme } from '../ui/theme.js';

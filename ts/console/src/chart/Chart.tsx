@@ -114,7 +114,7 @@ type DrawnProps = ChartProps & { plan: ChartPlan };
 /** Kinds that are drawn from all points, without decimation. */
 const WHOLE: ReadonlySet<string> = new Set(['heatmap', 'histogram', 'depth', 'gauge', 'number']);
 
-/** Derives the picture to draw from a result and the user's choices. */
+/** Builds the picture of a result according to the user's choices. */
 function pictureOf(props: DrawnProps) {
   const [width, setWidth] = createSignal(USUAL_WIDTH);
   const axis = (): ReturnType<typeof axisOf> => axisOf(selection.kind(), props.plan);

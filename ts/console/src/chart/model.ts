@@ -311,7 +311,7 @@ function gapAt(points: readonly Point[], index: number): null | undefined {
 
 const ISO_TIME = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 
-/** Milliseconds since 1970; microseconds are the fraction. */
+/** Milliseconds since 1970; microseconds form the fraction. */
 export function milliseconds(value: Value): number | undefined {
   if (typeof value !== 'string') {
     return undefined;

@@ -124,7 +124,7 @@ const SHOWN = (
   'SERVER_VERSION,SERVICE ACCOUNTS,TABLES,TIME ZONE,USER,USERS'
 ).split(',');
 
-/** Words for positions that allow no names: after SHOW, and in FILL. */
+/** Words for positions where names are not allowed: after SHOW, and in FILL. */
 function keywordsAt(before: string): readonly string[] | undefined {
   if (/\bFILL\s*\((?:[^()]*,)?\s*\w*$/i.test(before)) {
     return FILLS;

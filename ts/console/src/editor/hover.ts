@@ -1,4 +1,4 @@
-/** Hover text of a word that names a function (with its signatures), a column or a table. */
+/** Hover text for a word that names a function (with its signatures), a column or a table. */
 import type { Extension } from '@codemirror/state';
 import { hoverTooltip, type Tooltip } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';

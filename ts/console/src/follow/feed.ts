@@ -40,7 +40,7 @@ export interface FeedServer {
 
 /** Minimum interval between reads. */
 const READ_MS = 1000;
-/** Minimum interval between updates of the shown rows. */
+/** Minimum interval between updates to the shown rows. */
 const SHOW_MS = 100;
 /** A server that is silent for this long counts as lost; its heartbeats arrive more often. */
 const SILENCE_MS = 60_000;

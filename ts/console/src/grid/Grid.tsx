@@ -241,7 +241,7 @@ interface Cursor {
   readonly select: (cell: Cell, extend?: boolean) => void;
 }
 
-/** Input of the grid's components: its current properties, layout, cursor and selection. */
+/** Input for the grid's components: its current properties, layout, cursor and selection. */
 function gridContext(props: GridProps, { layout, cell, selection, select }: Cursor): GridContext {
   return mergeProps(props, {
     layout,

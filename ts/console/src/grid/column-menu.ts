@@ -1,4 +1,4 @@
-/** Menu of the actions on one column. */
+/** Menu of column actions. */
 import { copy } from '../ui/clipboard.js';
 import type { MenuItem } from '../ui/Menu.js';
 import type { GridContext } from './context.js';

@@ -50,7 +50,7 @@ export function cellAt(target: EventTarget | null): Cell | undefined {
 /** A cell of a row that is not loaded yet. */
 const NOT_READ: CellText = { kind: 'waiting', text: '…' };
 
-/** A cell of the result as displayed text. */
+/** A result cell as displayed text. */
 export function shownCell(result: Result, { row, column }: Cell, zone: Zone): CellText {
   const layout = result.layout[column];
   if (!layout) {

@@ -11,7 +11,7 @@ import { texts } from '../texts.js';
 
 export interface TableState {
   readonly rows: string;
-  /** Differs after every change to the table. */
+  /** Changes with every change to the table. */
   readonly transaction: string;
 }
 

@@ -1,7 +1,7 @@
 /** Locates malformed lines in a file by the server's positions, and reads their text. */
 import type { Proposal } from '../api/upload.js';
 
-/** A malformed line as the server counts, including the header that was sent. */
+/** A malformed line, numbered as the server counts, including the header that was sent. */
 export interface BadLine {
   readonly line: number;
   /** Number of the field, from 1; absent if the whole line is malformed. */

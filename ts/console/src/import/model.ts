@@ -101,7 +101,7 @@ export function orderedBy(
   return { timestamp, partitionBy: before === '' ? USUAL_PARTITIONS : partitionBy };
 }
 
-/** In a file with declared types only timestamps qualify by default; date columns remain dates. */
+/** In a file with declared types, only timestamps qualify by default; date columns remain dates. */
 function canBegin(proposal: Proposal, column: ProposedColumn): boolean {
   return proposal.isTyped ? column.type.startsWith('TIMESTAMP') : canOrder(column);
 }

@@ -1,4 +1,4 @@
-/** Signals as single values, for the fields of classes. */
+/** Signals as single values, for class fields. */
 import { createSignal, type Accessor } from 'solid-js';
 
 /** Calling the signal reads it; `set` writes it. */

@@ -10,7 +10,7 @@ import { signal, counter } from './signal.js';
 
 /** Number of rows per window. */
 export const WINDOW_ROWS = 1000;
-/** Maximum number of cached rows in addition to the first ones, for results with few columns. */
+/** Maximum number of cached rows in addition to the first rows, for results with few columns. */
 export const MAX_WINDOW_ROWS = 100_000;
 /** Maximum number of cached cells. Wide rows exhaust a page's memory sooner than many rows do. */
 const MAX_CELLS = 2_000_000;

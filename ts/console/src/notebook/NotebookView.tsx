@@ -161,7 +161,7 @@ function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
   );
 }
 
-/** Handles keys of the notebook before the page does. */
+/** Handles the notebook's keys before the page does. */
 function onKey(event: KeyboardEvent, context: NotebookContext, host: HTMLElement): void {
   const inside = event.target instanceof Node && host.contains(event.target);
   const isFree = inside || event.target === document.body;

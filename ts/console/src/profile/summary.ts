@@ -15,7 +15,7 @@ import { texts } from '../texts.js';
 
 export interface ColumnSummary {
   readonly profile: Profile;
-  /** Describes the rows that the profile covers, if not all. */
+  /** Describes which rows the profile covers, unless it covers all rows. */
   readonly sampleName?: string;
   /** Facts that could not be computed within the time limit. */
   readonly missing: readonly string[];

@@ -78,7 +78,7 @@ function shownCount({ order, result }: ShownProps): number {
   return order?.length ?? result.rows.length;
 }
 
-/** Copies the loaded rows as the grid shows them: filtered, with its order of rows and columns. */
+/** Copies the loaded rows as the grid shows them: filtered, in the grid's row and column order. */
 function shownAs(form: CopyForm, { state, result, order }: ShownProps, maxRows: number): string {
   const { columns, rows } = result;
   const shown = state.order(columns.length);

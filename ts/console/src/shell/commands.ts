@@ -1,4 +1,4 @@
-/** Entries of the palette: commands, tables, and queries of the log. */
+/** Palette entries: commands, tables, and queries from the log. */
 import { KIND_ICONS, KIND_LABELS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { approximate } from '../model/format.js';
@@ -119,7 +119,7 @@ function namedCommands(session: Session, help: () => void): Command[] {
   ];
 }
 
-/** Each query once, with its last run. */
+/** Logged queries, each listed once, with its last run. */
 function logged(session: Session): Command[] {
   const seen = new Map<string, LogEntry>();
   for (const entry of session.workspace.log()) {

@@ -1,4 +1,4 @@
-/** Random values that cannot be guessed, and their digests, in the encoding of the protocol. */
+/** Random values that cannot be guessed, and their digests, in the protocol's encoding. */
 
 const RANDOM_BYTES = 32;
 

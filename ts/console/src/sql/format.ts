@@ -8,7 +8,7 @@ import { parse, print } from '../../../sql/index.js';
 import { scan, type Token } from './scanner.js';
 
 const WIDTH = 80;
-/** Maximum length of a statement that is put on one line. */
+/** Maximum length of a statement that is kept on one line. */
 const SHORT = 60;
 const STEP = '  ';
 
@@ -85,7 +85,7 @@ function endsValue({ kind, start, end }: Token, text: string): boolean {
   return closes || !['operator', 'keyword', 'separator'].includes(kind);
 }
 
-/** Puts keywords in capitals, unless this changes how the statement is parsed. */
+/** Converts keywords to upper case, unless that would change how the statement is parsed. */
 function formatStatement(tokens: readonly FormatToken[]): string {
   const written = layOut(grouped(tokens), '');
   const capitals = tokens.map((token) =>

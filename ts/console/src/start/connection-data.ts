@@ -7,7 +7,7 @@ import { texts } from '../texts.js';
 /** Default password of a new installation. */
 const FIRST_PASSWORD = 'quest';
 const FIRST_USER = 'admin';
-/** User name that is sent with a token as the password. */
+/** User name that is sent when the password is a token. */
 const TOKEN_USER = '_sso';
 
 export async function connectionDataOf(

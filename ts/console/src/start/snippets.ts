@@ -57,7 +57,7 @@ export function snippets(connection: ConnectionData): Snippet[] {
   ];
 }
 
-/** Tag of examples: code, not text to translate. */
+/** Template tag for examples, which are code rather than text to translate. */
 function code(strings: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: strings }, ...values);
 }

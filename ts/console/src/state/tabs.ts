@@ -76,7 +76,7 @@ export class Tabs {
     });
   }
 
-  /** Removes the state of a deleted tab from the editor, its problems and the browser. */
+  /** Removes a deleted tab's state from the editor, the problem list and the browser. */
   forget(id: string): void {
     editor()?.forget(id);
     void this.#context.results.forget(id);

@@ -1,6 +1,6 @@
 /**
- * Tabs of the workspace: their texts, the active tab, and their runs. Texts are saved shortly after
- * each change, survive a reload, and are shared between windows.
+ * Workspace tabs: their text, the active tab, and their runs. Text is saved shortly after each
+ * change, survives a reload, and is shared between windows.
  */
 import { createSignal, type Accessor } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
@@ -305,7 +305,7 @@ export class Workspace {
   }
 
   /**
-   * Adds the tabs of an exported text and returns their number. Throws if the text is not an
+   * Adds the tabs from an exported text and returns their number. Throws if the text is not an
    * export.
    */
   importTabs(text: string): number {

@@ -1,4 +1,4 @@
-/** Error message of a user's action; renders nothing if the text is empty. */
+/** Error message for a user action; renders nothing if the text is empty. */
 import { Show, type JSX } from 'solid-js';
 import { Icon } from './icons.js';
 

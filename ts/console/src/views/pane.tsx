@@ -78,10 +78,7 @@ export function Actions(props: {
   );
 }
 
-/**
- * Returns a function that returns why an action is not permitted, or `undefined` if it may be
- * tried.
- */
+/** Returns a lookup function: why an action is not permitted, or `undefined` if it may be tried. */
 function refusalsOf(props: {
   session: Session;
   name: string;

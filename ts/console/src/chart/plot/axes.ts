@@ -1,4 +1,4 @@
-/** Axes of a plot: their labels, and the space these need. */
+/** Plot axes: their labels, and the space that the labels need. */
 import type uPlot from 'uplot';
 import { grouped } from '../../model/format.js';
 import { lastPrice, priceText } from '../candles.js';

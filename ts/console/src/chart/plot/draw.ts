@@ -1,4 +1,4 @@
-/** Draws series by their kind, on the screen and into files. */
+/** Draws series according to their kind, on the screen and to files. */
 import type { ChartKind } from '../kinds.js';
 import type { ChartData, Point } from '../model.js';
 import type { DrawOptions, Threshold } from '../options.js';

@@ -47,7 +47,7 @@ export function drawFigures(paint: FigurePaint): void {
   let best = 0;
   for (let count = 1; count <= figures.length; count += 1) {
     const rows = Math.ceil(figures.length / count);
-    // A figure is about twice as wide as high.
+    // A figure is about twice as wide as it is high.
     const size = Math.min(width / count / 2, height / rows);
     [columns, best] = size > best ? [count, size] : [columns, best];
   }
@@ -83,7 +83,7 @@ function levelText({ drawOptions }: FigurePaint, value: number | undefined): str
 const MAX_FONT = 72;
 const MIN_FONT = 11;
 
-/** Sets the largest font with which a text fits a box, and returns its size. */
+/** Sets the largest font size at which a text fits in a box, and returns the size. */
 function fitted(
   { pen, scale, role }: FigurePaint,
   text: string,
