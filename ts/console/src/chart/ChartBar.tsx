@@ -236,7 +236,7 @@ const CANDLE_FIELDS: readonly (readonly [keyof CandleColumns, string])[] = [
   ['volume', texts.chartBar.volume],
 ];
 
-/** Choices for candles: the key, and the column of each price. */
+/** Candle choices: the key, and a column for each price. */
 function CandleChoice(props: BarProps): JSX.Element {
   const { selection } = props;
   const [isOpen, setOpen] = createSignal(props.plan.candles === undefined);

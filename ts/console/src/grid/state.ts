@@ -22,7 +22,7 @@ export class GridState {
   readonly #order = signal<readonly number[]>([]);
   #columns = '';
 
-  /** Adopts the columns of a result; the arrangement of different columns is discarded. */
+  /** Adopts the columns of a result. If the columns are different, the arrangement is discarded. */
   adopt(columns: readonly Column[]): void {
     const key = JSON.stringify(columns);
     if (key === this.#columns) {

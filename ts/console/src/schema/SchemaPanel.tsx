@@ -1,6 +1,6 @@
 /**
- * Schema tree: tables by kind; their columns are loaded when a table is expanded. The tree has one
- * tab stop, which the arrow keys move.
+ * Schema tree: tables by kind; their columns are loaded when a table is expanded. The tree has a
+ * single tab stop, which moves with the arrow keys.
  */
 import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';

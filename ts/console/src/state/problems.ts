@@ -35,7 +35,7 @@ export class Problems {
     return this.#all().get(tab);
   }
 
-  /** Sets the problem of a tab, with a suggestion. */
+  /** Sets a tab's problem, with a suggestion. */
   set(tab: string, report: ProblemReport | undefined, count: number): void {
     if (!report) {
       this.clear(tab);

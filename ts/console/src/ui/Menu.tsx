@@ -1,4 +1,4 @@
-/** A menu at a position of the window: arrow keys move, Escape closes, and focus returns. */
+/** A menu at a window position: arrow keys move, Escape closes, and focus returns. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { Icon, type IconName } from './icons.js';
 

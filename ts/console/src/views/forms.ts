@@ -1,4 +1,4 @@
-/** Forms for materialized views: refresh of a time range, change of the refresh policy. */
+/** Forms for materialized views: refreshing a time range, and changing the refresh policy. */
 import type { FieldSpec } from '../dialogs/FormField.js';
 import {
   changeStatement,

@@ -137,7 +137,7 @@ export function nextTick(every: Every, startMs: number, nowMs: number, zone?: st
   const start = startMs + offsetOf(zone, startMs);
   const now = nowMs + offsetOf(zone, nowMs);
   const tick = localTick(every, start, now);
-  // The offset of a local time is looked up at nearly the same time. The two can differ only near a
+  // The tick's offset is looked up at an approximate UTC time. The result can differ only near a
   // clock change, and clocks change at night.
   return tick - offsetOf(zone, tick - offsetOf(zone, nowMs));
 }

@@ -11,7 +11,7 @@ export interface PlotOptions {
   readonly data: ChartData;
   /** Whether each series is drawn. */
   readonly shown: readonly boolean[];
-  /** Index of each series in the fixed order of colours. */
+  /** Index of each series in the fixed colour order. */
   readonly colours: readonly number[];
   readonly zone: Zone;
   readonly axis: Exclude<AxisKind, 'none'>;
