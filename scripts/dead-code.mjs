@@ -1,4 +1,4 @@
-// Finds exports that no other module imports, and unreachable modules, in all TypeScript code. It
+// Finds unreachable modules, and exports that no other module imports, in all TypeScript code. It
 // reads only imports and exports (no types), so it takes just a second. `tidy` reports the
 // findings.
 import { existsSync, readFileSync } from 'node:fs';

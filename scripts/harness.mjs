@@ -1,4 +1,4 @@
-// npm run crash-sim -- --states N --seed S, and likewise for the other Rust harnesses: builds a
+// npm run crash-sim -- --states N --seed S (likewise for the other Rust harnesses): builds a
 // harness and runs it. See docs/reliability.md.
 import { join } from 'node:path';
 

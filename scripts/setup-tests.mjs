@@ -66,8 +66,8 @@ function skipped(what, why) {
 }
 
 /**
- * Installs apt packages. Each is listed with a command, and its arguments, that checks whether the
- * package is installed.
+ * Installs apt packages. Each is listed with the command line that checks whether the package is
+ * installed.
  */
 async function aptPackages(packages) {
   const missing = [];

@@ -79,7 +79,7 @@ export async function answers(command, args = ['--version']) {
  */
 export const TEST_ALL = ['test', '--release', '--workspace', '--exclude', 'tidemark-native'];
 
-/** Returns the command for a script in this folder, with its arguments. */
+/** Returns the command that runs a script in this folder with these arguments. */
 export function script(name, ...args) {
   return [process.execPath, [join(root, 'scripts', `${name}.mjs`), ...args]];
 }

@@ -102,7 +102,7 @@ const QUICK_TIERS = [
   ['build/test/correctness/malformed-statements.js', '--statements', '10000'],
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
-/** Arguments with which a harness measures times and must therefore run alone. */
+/** Arguments that make a harness measure times. Such a harness must run alone. */
 const TIMED = ['--latency', '--within', '--jumps', '--partitions'];
 
 /** Returns a suite's program: its name, whether it runs alone, and how to run it. */

@@ -1,4 +1,4 @@
-/** node-postgres connected to a test server, as its administrator by default. */
+/** node-postgres connected to a test server, by default as the administrator. */
 import pg from 'pg';
 
 /** @param address `host:port` for the wire protocol */

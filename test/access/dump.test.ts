@@ -1,4 +1,4 @@
-/** SHOW CREATE DATABASE with users and permissions: its output recreates them. */
+/** SHOW CREATE DATABASE with users and permissions. Running its output recreates them. */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';

@@ -468,7 +468,7 @@ class Sequence {
     if ((refusal === null) !== may) {
       return `expected ${String(may)}, was: ${refusal ?? 'it ran'}`;
     }
-    // From one assumed account, a session may assume the next with the same permission.
+    // A session that has assumed an account may use the same permission to assume the next account.
     if (may && connection.account === null) {
       connection.account = { name: account, number: found.number };
     } else if (may) {

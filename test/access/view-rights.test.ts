@@ -211,8 +211,8 @@ for (const kind of VIEWS.slice(1)) {
           : `REFRESH MATERIALIZED VIEW ${one.view} FULL`;
       t.regex((await exec(server, ADMIN, start)).error ?? '', REFUSED, one.name);
     }
-    // A permitted view already shows a row that was inserted later, so the other views have had
-    // enough time to be refreshed.
+    // A permitted view already shows the new row, so the other views have also had enough time to
+    // be refreshed.
     await run(
       server,
       'CREATE TABLE free (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY WAL',

@@ -157,7 +157,7 @@ async function nodePg(client: pg.Client): Promise<number> {
   return performance.now() - started;
 }
 
-/** Measures microseconds per query for one row. */
+/** Measures microseconds per single-row query. */
 async function pointQueries(client: pg.Client): Promise<number[]> {
   const micros: number[] = [];
   for (let index = -200; index < points; index += 1) {

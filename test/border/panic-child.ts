@@ -21,7 +21,7 @@ async function attempt<T>(name: string, call: () => T | Promise<T>): Promise<T |
   try {
     return await call();
   } catch (error) {
-    // Only the first failure counts; later ones may be its consequences.
+    // Only the first failure counts; later failures may be consequences of the first.
     failures[name] ??= error instanceof DatabaseError ? error.code : `not ours: ${String(error)}`;
     return undefined;
   }

@@ -4,7 +4,7 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('following a query in a browser');
 
-/** Returns the number of open server queries that contain a mark, excluding this one. */
+/** Returns the number of open server queries that contain a mark, excluding this query. */
 async function open(mark: string): Promise<number> {
   const found = await rows('SELECT query FROM query_activity()');
   return found.filter(([text]) => String(text).includes(mark)).length;

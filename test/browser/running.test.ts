@@ -1,4 +1,4 @@
-/** The running statement, the position of its error, and its history. */
+/** Running statements: run markers, error positions, and the log. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 

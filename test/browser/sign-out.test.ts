@@ -90,7 +90,7 @@ async function plant(user: BrowserUser): Promise<void> {
   await page.getByRole('heading', { level: 1 }).first().waitFor();
 }
 
-/** Returns all contents of the page, its storage and its memory. */
+/** Returns everything in the page, its storage and its memory. */
 async function remains(page: Page): Promise<string> {
   const inPage = await page.evaluate<string>(`(async () => {
     const records = [];

@@ -1,5 +1,5 @@
 /**
- * Random histories: whatever the changes to the table, restarts and lost connections, a consumer
+ * Random histories. Despite any changes to the table, restarts and lost connections, a consumer
  * that applies all feed events has the same rows as the table.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

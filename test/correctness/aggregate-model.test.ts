@@ -272,7 +272,7 @@ async function answers(
   };
 }
 
-/** Returns the problems of a call per group, checked separately for each query form. */
+/** Returns the problems with a call, by group and checked separately for each query form. */
 async function wrongOfGroups(
   form: Form,
   type: string,
@@ -305,7 +305,7 @@ const WINDOWS: readonly (readonly [string, (rows: Row[], at: number) => Row[]])[
   ],
 ];
 
-/** Returns the problems of a call over windows, if windows accept the call. */
+/** Returns the problems with a call over windows, if windows accept the call. */
 async function wrongOfWindows(form: Form, type: string, groups: Row[][]): Promise<string[]> {
   const call = callOf(form, `c_${columnOf(type)}`);
   const found: string[] = [];

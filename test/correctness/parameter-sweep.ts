@@ -26,8 +26,8 @@ import {
 const ALONE = 8;
 
 /**
- * Known differences between parameters and literals, with the reason. A pattern is matched against
- * the refusal, or against the statement together with both answers.
+ * Known differences between parameters and literals, with the reason for each. A pattern is matched
+ * against the refusal, or against the statement together with both answers.
  */
 const OTHERWISE: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^inconvertible value: `/, 'an inconvertible literal is null, a parameter is refused'],

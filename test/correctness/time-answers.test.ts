@@ -22,8 +22,8 @@ const day = (text: string): string => `${text}:00:00.000000Z`;
 
 /** Statements and their expected rows. */
 const CASES: readonly (readonly [sql: string, rows: Answer['rows']])[] = [
-  // Constant expressions, and constants within a chain, are promoted beyond INT. A column combined
-  // with a constant is not.
+  // Constant expressions, and constants within a chain, are promoted beyond INT. Expressions that
+  // combine a column with a constant are not promoted.
   [
     'SELECT 24 * 3600 * 1000000, 65536 * 65536, 5 - -2147483647',
     [[86400000000, 4294967296, 2147483652]],

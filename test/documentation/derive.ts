@@ -52,7 +52,7 @@ export class Derivations {
     return rules.filter(({ body }) => this.#height(body) === Infinity).map(({ name }) => name);
   }
 
-  /** The alternatives, options and repetitions that can occur in a sentence of a rule. */
+  /** The alternatives, options and repetitions that can occur in a rule's sentences. */
   choices(start: string): readonly Choice[] {
     return [...this.#reachable(start)].flatMap((rule) =>
       choicesOf(this.#rule(rule)).map((form) => ({ form, text: `${rule}: ${written(form)}` })),
@@ -134,7 +134,7 @@ export class Derivations {
     }
   }
 
-  /** Derives a form so that the sentence uses the target of the computed distances. */
+  /** Derives a form in a way that makes the sentence use the target of the computed distances. */
   #seek(form: Form, tokens: string[], depth: number): void {
     if (this.#distance(form) === 0) {
       this.#derive(form, tokens, depth);

@@ -112,7 +112,7 @@ test.serial('the parser accepts sentences with every alternative of every rule',
   }
 });
 
-/** Syntax tree members that the sentences need not contain, each with the reason. */
+/** Syntax tree members that the sentences need not contain, with the reason for each. */
 const NOT_IN_SENTENCES = new Map([
   ["kind: 'Empty'", 'an empty text is no statement'],
   ["kind: 'NamedParameter'", 'no interface accepts values for `:name`'],
@@ -150,7 +150,7 @@ test.serial('the sentences contain every value of the lists in the syntax tree',
   );
 });
 
-/** Parser words that are not keywords of a grammar block, each with the reason. */
+/** Parser words that are not keywords of a grammar block, with the reason for each. */
 const NOT_KEYWORDS = new Map([
   ['LTRIM', 'has the syntax of TRIM'],
   ['RTRIM', 'has the syntax of TRIM'],

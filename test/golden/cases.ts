@@ -27,7 +27,7 @@ export function httpCases(): readonly HttpCase[] {
   return cases.filter(({ id }) => !skipped.has(id));
 }
 
-/** Returns the cases for Tidemark's intentionally different answers. */
+/** Returns the cases in which Tidemark intentionally answers differently. */
 export function decidedCases(): readonly HttpCase[] {
   return readJson('decided.json') as HttpCase[];
 }

@@ -85,7 +85,7 @@ function replay(golden: HttpCase, change: (body: Buffer) => Buffer): Promise<str
   const headers = Object.entries(expected.headers ?? {}).filter(([, v]) => !v.startsWith('re:'));
   const body = change(Buffer.from(expected.body ?? ''));
   script.answer = () => ({ status: expected.status, headers: Object.fromEntries(headers), body });
-  // The steps before and after are omitted, because only this response is replayed.
+  // The case's preceding and following steps are omitted, because only this response is replayed.
   const { id, group, request, expect } = golden;
   return runHttpCase({ open: base, login: base }, { id, group, request, expect });
 }

@@ -1,6 +1,6 @@
 /**
- * A database that answers `rows N` with N rows of one LONG column in chunks, and some keywords with
- * errors. Tests of heads, limits and order use this database instead of an engine.
+ * A database that answers `rows N` with N rows of one LONG column in chunks, and answers some
+ * keywords with errors. Tests of heads, limits and order use this database instead of an engine.
  */
 import {
   type Chunk,

@@ -28,7 +28,7 @@ const UNMATCHED = /no matching function|unknown function|wrong number of argumen
 /** Maximum fraction of functions whose arguments may fail to match. */
 const MAX_UNMATCHED = 0.1;
 
-/** Sources of arguments, in which `t` is a string, `i` a number, `a` an array and `b` bytes. */
+/** Sources of arguments. In each, `t` is a string, `i` a number, `a` an array and `b` bytes. */
 const SHAPES: readonly string[] = [
   // One long string.
   `(select concat(${Array.from({ length: 64 }, () => 't').join(',')}) t, i, ts, a, b, s from

@@ -19,7 +19,10 @@ function temporaryFiles(server: TestServer): number {
   return entries.filter((entry) => entry.isFile()).length;
 }
 
-/** Returns the value once it is stable, because an execution may end shortly after its response. */
+/**
+ * Waits until the value is stable and returns it, because an execution may end shortly after its
+ * response.
+ */
 async function settled(read: () => number | Promise<number>): Promise<number> {
   let last = await read();
   for (let tries = 0; tries < 100 && last > 0; tries += 1) {

@@ -99,7 +99,10 @@ test('a row batch that exceeds the memory is split', async (t) => {
   }
 });
 
-/** Checks that a statement which would take hours stops at its timeout while it reads its files. */
+/**
+ * Checks that a statement that would take hours stops at its timeout while it reads its spill
+ * files.
+ */
 async function endsInTime(t: ExecutionContext, server: Tidemark): Promise<void> {
   const request = execute(server.server.url, ONE_KEY, { 'Statement-Timeout': '3000' });
   let maximum = 0;

@@ -1,5 +1,5 @@
 /**
- * Sorting and ranking more rows than fit into the query memory gives the same answers as with
+ * Sorting and ranking give the same answers for more rows than fit into the query memory as with
  * enough memory.
  */
 import test from 'ava';

@@ -47,8 +47,7 @@ const MAX_MEBIBYTES = 3_000;
 const NO_ANSWER = 'no answer';
 
 /**
- * Patterns of unclear errors. An error is clear if it names the mistake; these errors show an
- * unhandled case.
+ * Patterns of unclear errors. A clear error names the mistake; these errors show an unhandled case.
  */
 const UNCLEAR = /internal error|panic|Stack overflow|DataFusion|Physical plan/i;
 

@@ -430,8 +430,8 @@ test('size limits, defaults and schema settings apply to lines', async (t) => {
   t.deepEqual([large.status, large.code], [413, 'request too large']);
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      // Yields to the event loop. Otherwise the client would see neither its response nor the end
-      // of the connection.
+      // Yields to the event loop. Otherwise the client would not see its response or the end of the
+      // connection.
       await setImmediate();
       controller.enqueue(Buffer.from(`limited x=1i ${TIME}\n`.repeat(100)));
     },

@@ -22,7 +22,7 @@ async function connected(transport: Transport): Promise<Client> {
   return client;
 }
 
-/** The command line, started in the same way as agent clients start it. */
+/** The command line, started the way agent clients start it. */
 export function stdioTransport(url: string, login: Login = {}): StdioClientTransport {
   const { user, password, token, mayWrite } = login;
   const env: Record<string, string> = { PATH: process.env['PATH'] ?? '' };

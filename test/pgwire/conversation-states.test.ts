@@ -1,4 +1,4 @@
-/** Each message in each state of a conversation: the response and the next state. */
+/** Each message in each conversation state: the response and the next state. */
 import test from 'ava';
 
 import { type ClientMessage, readMessage } from '../../ts/pgwire/protocol/client-messages.js';

@@ -1,4 +1,4 @@
-/** COPY over the connection: its syntax, its formats in both directions, and its messages. */
+/** COPY over the connection: syntax, formats in both directions, and messages. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

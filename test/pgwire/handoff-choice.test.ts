@@ -31,7 +31,7 @@ class HandedOff {
   };
 }
 
-/** Makes the engine refuse handoffs; returns how many were attempted. */
+/** Makes the engine refuse handoffs; returns the number of attempts. */
 function refusals(engine: Awaited<ReturnType<typeof start>>['engine']): () => number {
   let count = 0;
   engine.handOff = () => {

@@ -1,5 +1,5 @@
 /**
- * Views over HTTP: their rows, how they become invalid and valid again, and which statements are
+ * Views over HTTP: their rows, how views become invalid and valid again, and which statements are
  * refused.
  */
 import test from 'ava';

@@ -16,8 +16,8 @@ class TestLoop {
   };
 
   /**
-   * Iterates until no poll wants to continue, with `stepMs` per iteration; returns how many
-   * iterations that took.
+   * Iterates until no poll wants to continue, with `stepMs` per iteration; returns the number of
+   * iterations.
    */
   run(stepMs: number): number {
     let iterations = 0;

@@ -3,7 +3,7 @@ import { scan } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { ITEMS } from './grammar/index.js';
 
-/** Returns a generator of random numbers below a bound; the seed repeats a run. */
+/** Returns a generator of random numbers below a bound; the same seed repeats a run. */
 export function generator(start: number): (bound: number) => number {
   let state = start >>> 0;
   return (bound) => {

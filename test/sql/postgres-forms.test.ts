@@ -87,7 +87,7 @@ test('interval arithmetic shifts timestamps, and prunes partitions', async (t) =
 });
 
 test('after AS a keyword is a name unless its clause follows', async (t) => {
-  // drizzle-kit queries policies in this way.
+  // drizzle-kit queries policies this way.
   const body = new URLSearchParams({ query: 'select 1 as using, 2 as for, 3 as where' });
   const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
   const { columns } = (await response.json()) as { columns: { name: string }[] };

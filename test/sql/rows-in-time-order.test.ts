@@ -42,8 +42,8 @@ test('LATEST ON sees only the rows within a LIMIT', async (t) => {
 });
 
 /**
- * Returns the rows of `many` with permuted times, which require a sort, and with either symbols or
- * their strings.
+ * Returns the rows of `many` with either symbols or their strings. Times are permuted, so the rows
+ * require a sort.
  */
 const moved = (sym: string): string =>
   `(select dateadd('s', -((v * 7919) % 1000003)::int, ts) t2, ${sym} sym, v from many)

@@ -28,7 +28,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Returns the numbers of the returned rows. */
+/** Returns the row numbers in a query's result. */
 async function numbers(query: string): Promise<number[]> {
   return (await rowsOf(server, query)).map(([n]) => Number(n));
 }

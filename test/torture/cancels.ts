@@ -231,7 +231,7 @@ async function running(): Promise<[id: string, text: string][]> {
   return dataset.map(([id, text]) => [String(id), String(text)]);
 }
 
-/** Returns the milliseconds from the end of a query until it is no longer listed. */
+/** Returns the milliseconds from ending a query until the query is no longer listed. */
 async function stopTime(marker: string, ended: number): Promise<number | undefined> {
   while (performance.now() - ended < GONE_MS) {
     const list = await running();

@@ -63,7 +63,7 @@ const server = await startTestServer({
   ],
 });
 const port = Number(new URL(server.url).port);
-/** Expected number of rows in each table, by script message. */
+/** Expected number of rows in each table, keyed by script message. */
 const expected = new Map<Buffer, ReadonlyMap<string, number>>();
 /** What happened to each message; absent if the client cannot know. */
 const fates = new Map<number, { readonly bytes: Buffer | null; isThere: boolean }>();

@@ -290,7 +290,7 @@ async function becomes(what: string, isTrue: () => boolean): Promise<string | un
   return isTrue() ? undefined : what;
 }
 
-/** With free disk space, the bytes freed by `chosen` must soon be available. */
+/** When the disk has free space, the bytes freed by `chosen` must soon become available. */
 async function tryWay(chosen: Method, table: string): Promise<void> {
   await renew(table);
   await load(table, mib / 8);

@@ -140,8 +140,8 @@ async function comesBack(name: string): Promise<string | undefined> {
 }
 
 /**
- * Several concurrent queries share the pool. Each is correct or fails with a named limit,
- * independently of the others.
+ * Several concurrent queries share the pool. Each is correct or fails with a named limit, whatever
+ * happens to the others.
  */
 async function judgeConcurrent(): Promise<void> {
   watched.peak = 0;

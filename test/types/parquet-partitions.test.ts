@@ -1,6 +1,6 @@
 /**
- * Parquet partitions give the same answers as native ones, before and after late rows, updates, a
- * restart, and conversion back to native.
+ * Parquet partitions give the same answers as native partitions, before and after late rows,
+ * updates, a restart, and conversion back to native.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

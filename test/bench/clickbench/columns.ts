@@ -88,7 +88,7 @@ function url(page: number, isGoogle: boolean): string {
   return `http://${host}/${path}${page % 4 === 0 ? `?page=${page % 50}&sort=${page % 3}` : ''}`;
 }
 
-/** Half of the hosts contain `.google.`, the others only `google`. */
+/** Half of the hosts contain `.google.`; the other half contain only `google`. */
 function hostOfGoogle(page: number): string {
   return page % 2 === 0 ? 'www.google.ru' : `googlemaps${page % 7}.ru`;
 }

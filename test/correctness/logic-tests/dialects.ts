@@ -1,6 +1,6 @@
 /**
  * What the runner needs to know about the public suites: their files, the layout of expected rows,
- * and mechanical rewrites of their statements. Expected results are never rewritten.
+ * and mechanical rewrites of the suites' statements. Expected results are never rewritten.
  */
 import type { Format } from './records.js';
 import type { Layout } from './values.js';

@@ -27,7 +27,7 @@ const CHANGES = new RegExp(
  */
 const NOT_FOR_ORACLE = /^\s*(?:SET|RESET|CREATE\s+SUBSCRIPTION)\b/i;
 
-/** Returns the scripts in schedule order, because scripts depend on tables from earlier ones. */
+/** Returns the scripts in schedule order, because scripts depend on tables from earlier scripts. */
 export function scheduledScripts(folder: string): readonly string[] {
   const schedule = join(folder, 'parallel_schedule');
   const lines = existsSync(schedule) ? readFileSync(schedule, 'utf8').split('\n') : [];

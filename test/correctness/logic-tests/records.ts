@@ -52,7 +52,7 @@ interface Include {
 export type TestRecord = StatementRecord | QueryRecord | Skip | Include;
 
 export interface Format {
-  /** Database name that `skipif` and `onlyif` are compared with. */
+  /** Database name against which `skipif` and `onlyif` are compared. */
   readonly engine: string;
   /** Names that `require` accepts. */
   readonly provided: ReadonlySet<string>;
@@ -101,7 +101,10 @@ export class Reader {
     yield* this.#range(0, this.#lines.length);
   }
 
-  /** Returns a line in which variables are replaced by their current values, which loops change. */
+  /**
+   * Returns a line in which each variable is replaced by its current value. Loops change these
+   * values.
+   */
   #line(index: number): string {
     return (this.#lines[index] ?? '').replace(
       /\$?\{(\w+)\}/g,

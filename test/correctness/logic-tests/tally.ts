@@ -1,4 +1,6 @@
-/** Results of a suite's records: counts, findings, and results that depend on a refusal. */
+/**
+ * Results of a suite's records: counts, findings, and results that depend on a refused statement.
+ */
 import type { Position } from './records.js';
 import type { Failure } from './wire.js';
 

@@ -44,7 +44,7 @@ function treeOf(sql: string): Tree | null {
 
 const FROM_NONE = 'DROP ALL TABLES';
 
-/** Statements with volatile results, and statements that change the data that they read. */
+/** Statements with volatile results, and statements that change the data they read. */
 const IS_VOLATILE =
   /\b(rnd_|now\(|systimestamp|sysdate|current_|clock_|random|uuid_generate|nextval|\$today)/i;
 

@@ -1,5 +1,5 @@
 /**
- * Which literals of a statement may become parameters, and the forms in which drivers send values:
+ * Which literals in a statement may become parameters, and the forms in which drivers send values:
  * undeclared as text, declared as text, declared in binary.
  */
 import type { Node, NodeId, Tree } from '../../../ts/sql/index.js';
@@ -28,7 +28,7 @@ export interface LiteralPosition {
   readonly forms: readonly Form[];
 }
 
-/** A list of literals, and the expressions that replace it with an array. */
+/** A list of literals, and the expressions that can replace the list with an array. */
 interface ListLiteral extends LiteralPosition {
   readonly alternatives: readonly string[];
 }

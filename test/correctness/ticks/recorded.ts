@@ -23,10 +23,10 @@ export interface Recorded {
   readonly text: string;
   /** QuestDB's answer. */
   readonly peer: Flat;
-  /** Tidemark's answer and the name of the reason, if the difference is intentional. */
+  /** Tidemark's answer, and the name of the reason, if Tidemark intentionally differs. */
   readonly ours?: Flat;
   readonly why?: string;
-  /** The time of recording, if the string depends on it. */
+  /** The time of recording, if the string depends on the current time. */
   readonly now?: number;
 }
 

@@ -52,8 +52,7 @@ const NOON = ['2025-01-15T12:00:00.000000Z', '2025-07-15T12:00:00.000000Z'] as c
 interface ZoneUse {
   readonly name: string;
   /**
-   * Builds a statement, or an expression of constants, from a quoted noon timestamp and a quoted
-   * zone.
+   * Builds a statement, or a constant expression, from a quoted noon timestamp and a quoted zone.
    */
   readonly sql: (noon: string, zone: string) => string;
   /** Returns the minutes east of UTC that the result implies. */

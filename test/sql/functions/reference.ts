@@ -1,5 +1,5 @@
 /**
- * Simple implementations of functions: row by row, on JavaScript values. A LONG is a bigint, null
+ * Simple implementations of functions, row by row, on JavaScript values. A LONG is a bigint, null
  * is null, and non-finite values are null.
  */
 export type Cell = number | bigint | string | boolean | null;

@@ -28,7 +28,7 @@ export function asof(
   });
 }
 
-/** Returns the rows of both sides, each with the other side's last row of its key. */
+/** Returns the rows of both sides, each with the other side's last row for the same key. */
 export function splice(left: readonly Row[], right: readonly Row[], key: KeyOf): Pair[] {
   const rank = (rows: readonly Row[], row: Row): number =>
     rows.filter((other) => other.ts === row.ts && key(other) === key(row)).indexOf(row);

@@ -1,6 +1,6 @@
 //! Writes rows through QuestDB's Rust client: `questdb-rs-client CONF TABLE VERSION`. Over the
-//! columnar protocol (`ws::…`) it also reads and prints them. The VERSION `arrow` uses Arrow
-//! batches; `stops` prints how stopped queries end.
+//! columnar protocol (`ws::…`) it also reads the rows back and prints them. The VERSION `arrow`
+//! uses Arrow batches; `stops` prints how stopped queries end.
 
 mod frames;
 mod stops;
