@@ -1,5 +1,5 @@
 // Bundles the compiled server: build/ts and the packages it uses become the few files in
-// build/server. Before, opening two hundred files took two thirds of the startup time.
+// build/server. Previously, opening two hundred files took two thirds of the startup time.
 //
 //     node scripts/bundle.mjs
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

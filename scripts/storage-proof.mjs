@@ -67,7 +67,7 @@ export async function buildPrograms(env) {
   return { programs: built, output };
 }
 
-/** Returns the programs with their arguments, those that fail fastest first. */
+/** Returns the programs with their arguments, fastest to fail first. */
 export function plan(programs, harnesses) {
   const tests = programs.filter(({ isTest, cwd }) => isTest && cwd.endsWith('storage'));
   const others = harnesses.flatMap(([name, ...args]) => {

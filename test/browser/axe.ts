@@ -22,7 +22,7 @@ const STILL = `Promise.allSettled(document.getAnimations().map(({ finished }) =>
 
 /** Returns serious and critical violations and duplicate region names, one line per element. */
 export async function seriousViolations(page: Page): Promise<string[]> {
-  // Injects the script through the browser protocol, so that the page's content policy stays
+  // Injects the script through the browser protocol, which leaves the page's content policy
   // unchanged.
   if (!(await page.evaluate<boolean>('"axe" in window'))) {
     await page.evaluate(await readFile(SOURCE, 'utf8'));

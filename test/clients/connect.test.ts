@@ -10,7 +10,7 @@ import { has, ODBC_PROBE, PASSWORD, portFor, run, skip, SOURCES, TOOLS } from '.
 
 const PAGES = new URL('../../docs/connect/', SOURCES);
 
-/** Returns a page's examples in one language, adapted to this port. */
+/** Returns a page's examples in one language, adapted to this server's port. */
 async function examples(page: string, language: string, port: number): Promise<string[]> {
   const text = await readFile(new URL(`${page}.md`, PAGES), 'utf8');
   const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))];

@@ -37,7 +37,7 @@ export class Sender {
   async send(bytes: string | Uint8Array): Promise<void> {
     await new Promise<void>((resolve) => {
       this.socket.write(bytes, () => {
-        // A broken socket calls back synchronously. Yields, so a sending loop notices the error.
+        // A broken socket calls back synchronously. Yielding lets a sending loop notice the error.
         setImmediate(resolve);
       });
     });

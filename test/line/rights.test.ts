@@ -1,4 +1,4 @@
-/** Sender permissions: a request's planned changes are authorized before they are made. */
+/** Sender permissions: the changes that a request needs are authorized before they are made. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -350,7 +350,7 @@ test('password guessing is throttled by name and by address', async (t) => {
 test('a token with too narrow a scope is refused, and the missing scope is named', async (t) => {
   const here = await setupFor(t);
   const { access } = await here.provider.token('jo');
-  // The provider requires openid for user information; a refusal for that reason is simulated.
+  // The provider requires openid for user information. This simulates a refusal for that reason.
   here.provider.narrow = true;
   const response = await here.exec(bearer(access));
   t.is(response.status, 403);

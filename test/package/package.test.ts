@@ -18,7 +18,8 @@ const READY = /^tidemark ready http=(\S+) /m;
 const START_MS = 120_000;
 const MEBIBYTE = 1024 * 1024;
 /**
- * Maximum size of the addon in MiB; docs/decisions/0038-the-addon-below-52-mib.md gives the reason.
+ * Maximum size of the addon in MiB. docs/decisions/0038-the-addon-below-52-mib.md explains the
+ * limit.
  */
 const MAX_ADDON_MIB = 54;
 

@@ -26,7 +26,7 @@ export async function exec(server: TestServer, query: string, timeoutMs = 60_000
   return JSON.parse(text) as Rows;
 }
 
-/** Returns the error in a response. The error follows the statement, which may be long. */
+/** Returns the error in a response. The error comes after the statement, which may be long. */
 function reasonIn(text: string): string {
   const found = /"error":"(?:[^"\\]|\\.)*"/.exec(text);
   return (found?.[0] ?? text).slice(0, 300);

@@ -149,7 +149,10 @@ async function overHttp(random: Random): Promise<void> {
   await sleep(random.between(0, MAX_PAUSE_MS));
 }
 
-/** Sends a connection's lines. The server acknowledges their commit by closing its side. */
+/**
+ * Sends a connection's lines. The server acknowledges the commit of these lines by closing its
+ * side.
+ */
 async function overTcp(random: Random): Promise<void> {
   const before = server;
   const sender: Sender = await open(before);

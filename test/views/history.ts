@@ -21,7 +21,7 @@ export interface History {
   readonly done: string[];
 }
 
-/** A kind of view, and the changes that may be made to its base. */
+/** A kind of view, and the changes that may be made to the view's base. */
 export interface Kind<H extends History> {
   /** Number of histories of this kind in the suite. */
   readonly histories: number;

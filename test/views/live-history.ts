@@ -164,7 +164,7 @@ async function step(runner: Runner, random: Random, history: LiveHistory): Promi
     try {
       await runner.run(statement);
     } catch (failure) {
-      // A table without partitions has nothing to convert.
+      // An unpartitioned table has nothing to convert.
       if (!statement.includes('CONVERT')) {
         throw failure;
       }

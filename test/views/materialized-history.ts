@@ -158,7 +158,8 @@ async function step(runner: Runner, random: Random, history: MaterializedHistory
     try {
       await runner.run(statement);
     } catch (failure) {
-      // A table without partitions has none to convert or drop, and an invalid view has no ranges.
+      // An unpartitioned table has no partitions to convert or drop, and an invalid view has no
+      // ranges.
       if (!/CONVERT|DROP PARTITION|RANGE/.test(statement)) {
         throw failure;
       }

@@ -1,5 +1,5 @@
 /**
- * Requests the intervals of an interval expression with EXPLAIN, compares them, and formats them
+ * Uses EXPLAIN to obtain the intervals of an interval expression, compares them, and formats them
  * compactly.
  */
 
@@ -24,7 +24,7 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Parses a timestamp from EXPLAIN, in the unit that its number of digits implies. */
+/** Parses a timestamp from EXPLAIN. The number of digits implies the unit. */
 function timestampOf(text: string): bigint {
   const [, year = '', rest = '', fraction = ''] = /^(-?\d+)(-.*)\.(\d+)Z$/.exec(text) ?? [];
   const sign = year.startsWith('-') ? '-' : '+';

@@ -404,8 +404,8 @@ class Timer {
   }
 
   /**
-   * Called when the response arrives. CPU time is measured only if the response is late by the wall
-   * clock.
+   * Called when the response arrives. CPU time is measured only if the response is late by
+   * wall-clock time.
    */
   end(wallMs: number): number {
     clearTimeout(this.#timer);

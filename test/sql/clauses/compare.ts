@@ -11,7 +11,7 @@ async function answer(server: TestServer, text: string): Promise<string> {
   return JSON.stringify(error ?? [columns, dataset]);
 }
 
-/** Returns the clauses whose removal does not change the answer. */
+/** Returns the clauses that can be removed without changing the answer. */
 export async function unchanged(
   server: TestServer,
   texts: readonly string[],
@@ -39,7 +39,7 @@ export async function unchanged(
 /** A clause that is refused by name and with a position counts as handled. */
 const REFUSED = / (?:is|are) not supported(?:$| )/;
 
-/** Returns the clauses whose removal does not change the bound plan. */
+/** Returns the clauses that can be removed without changing the bound plan. */
 export async function unchangedPlans(
   server: TestServer,
   texts: readonly string[],

@@ -45,7 +45,7 @@ const frames = [
 
 const SOME = "x BETWEEN 2 AND 4 AND ts > '2026-03-01T00:15:00'";
 
-/** Aggregates over every kind of frame, with a FILTER that only some of the rows pass. */
+/** Aggregates over every kind of frame, with a FILTER that only some rows pass. */
 export const FILTERED: readonly string[] = windows.flatMap((call) =>
   frames.map((frame) => `SELECT ts, ${call} FILTER (WHERE ${SOME}) OVER ${frame} f FROM c`),
 );
