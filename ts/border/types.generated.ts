@@ -47,8 +47,8 @@ export type OpenOptions = {
    */
   readonly workers?: number;
   /**
-   * Minimum number of rows in a scan partition and maximum number of rows in its batches; by
-   * default, the fastest values are chosen.
+   * Minimum number of rows per scan partition and maximum number of rows per batch. If absent,
+   * the fastest values are chosen.
    */
   readonly scanPartitionRows?: number;
   /**
@@ -193,11 +193,11 @@ export type StatementContext = {
    */
   readonly user: string;
   /**
-   * Distinguishes users of the same name. If absent, the name alone identifies the user.
+   * Distinguishes users with the same name. If absent, the name alone identifies the user.
    */
   readonly identity?: string;
   /**
-   * Owner of a view that the statement creates. If absent, the user owns it.
+   * Owner of any view that the statement creates; if absent, the user.
    */
   readonly owner?: Owner;
   /**
@@ -217,7 +217,7 @@ export type StatementContext = {
    */
   readonly elapsedMs?: number;
   /**
-   * Id for cancelling its binding, distinct from all execution ids.
+   * Id for cancelling the binding of this statement, distinct from all execution ids.
    */
   readonly queryId?: string;
   /**
@@ -266,7 +266,7 @@ export type Owner = {
    */
   readonly name: string;
   /**
-   * Distinguishes owners of the same name; null if an older version created the view.
+   * Distinguishes owners with the same name; null if an older version created the view.
    */
   readonly id: string | null;
 };
@@ -875,8 +875,7 @@ export type AppenderSpec = {
    */
   readonly table: string;
   /**
-   * Whether to create the table with the columns of `csv` when it is missing, in the same commit
-   * as the rows.
+   * Whether to create a missing table from the columns in `csv`, in the same commit as the rows.
    */
   readonly create: boolean;
   /**
@@ -951,7 +950,7 @@ export type CsvColumnSpec = {
    */
   readonly pattern?: string;
   /**
-   * Whether the type was guessed. If so, the report names a wider type for a value that does not
+   * Whether the type was guessed. If so, the report names a wider type when a value does not
    * fit.
    */
   readonly guessed?: boolean;
@@ -994,8 +993,8 @@ export type TextReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * The wider type of each input column whose guessed type was too narrow. In that case, the
-   * appender commits nothing, and the input must be read again.
+   * For each input column, the wider type if the guessed type was too narrow. If any type was
+   * too narrow, the appender commits nothing, and the input must be read again.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
@@ -1006,7 +1005,7 @@ export type WidenedColumn = {
    */
   readonly type: string;
   /**
-   * Line number, from 1, of the first value that needs the type.
+   * Line number, from 1, of the first value that needs the wider type.
    */
   readonly line: number;
   /**
@@ -1037,8 +1036,8 @@ export type AppendReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * The wider type of each input column whose guessed type was too narrow. In that case, the
-   * appender commits nothing, and the input must be read again.
+   * For each input column, the wider type if the guessed type was too narrow. If any type was
+   * too narrow, the appender commits nothing, and the input must be read again.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
@@ -1056,7 +1055,7 @@ export type LinesRead = {
 
 export type MessagesProgress = {
   /**
-   * Number of messages read since the connection began, including a rejected one.
+   * Number of messages read on the connection, including a rejected message.
    */
   readonly messages: number;
   /**
@@ -1076,7 +1075,7 @@ export type MessagesProgress = {
    */
   readonly commitPending: boolean;
   /**
-   * Whether the pending rows must be committed before more is read.
+   * Whether the pending rows must be committed before more input is read.
    */
   readonly full: boolean;
   /**
@@ -1099,8 +1098,7 @@ export type RequestedCommit = {
    */
   readonly tables: ReadonlyArray<number>;
   /**
-   * Whether the commit was forced, although the client had deferred it, because too much data
-   * was pending.
+   * Whether a commit that the client had deferred was forced because too much data was pending.
    */
   readonly forced: boolean;
 };
@@ -1201,11 +1199,11 @@ export type RowsReply =
        */
       readonly reason: string;
       /**
-       * Whether the total size of the rows exceeds a limit, even though each row is valid.
+       * Whether the rows, although individually valid, together exceed a size limit.
        */
       readonly isTooLarge: boolean;
       /**
-       * Table that the line names, if known. The reason may reveal facts about this table.
+       * Table named on the line, if known. The reason may reveal facts about this table.
        */
       readonly table?: string;
       /**
@@ -1278,7 +1276,7 @@ export type PlannedTable = {
    */
   readonly creates: boolean;
   /**
-   * Columns that the message adds to the table; empty if it creates the table.
+   * Columns that the message adds to an existing table; empty for a new table.
    */
   readonly adds: ReadonlyArray<string>;
   /**
