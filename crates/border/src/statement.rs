@@ -27,7 +27,7 @@ pub struct StatementContext {
     /// Milliseconds of `timeoutMs` that have already elapsed since the statement arrived.
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,
-    /// Id for cancelling the binding of this statement, distinct from all execution ids.
+    /// Id for cancelling this statement's binding, distinct from all execution ids.
     pub query_id: Option<String>,
     /// Whether to reject all writes.
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]

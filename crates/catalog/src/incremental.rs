@@ -1,9 +1,9 @@
-//! Incremental views: tables that are filled by a query over a base table and refreshed from it.
-//! [`ViewForm`] lists the two forms.
+//! Incremental views: tables that are filled by a query over a base table and refreshed from the
+//! base. [`ViewForm`] lists the two forms.
 //!
-//! The view's table is an ordinary table. Three kinds of records are stored under its identifier
-//! and removed with it: the definition ([`IncrementalView`]), the clauses of a live view
-//! ([`LiveView`]), and the refresh state ([`IncrementalState`]).
+//! The view's table is an ordinary table. Three kinds of records are stored under the table's
+//! identifier and removed with the table: the definition ([`IncrementalView`]), the clauses of a
+//! live view ([`LiveView`]), and the refresh state ([`IncrementalState`]).
 
 use std::collections::BTreeMap;
 

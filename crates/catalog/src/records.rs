@@ -127,7 +127,7 @@ impl View {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// Returns the change that stores this view, replacing one of the same name.
+    /// Returns the change that stores this view, replacing any view with the same name.
     pub fn put(&self) -> EngineResult<Change> {
         let value = serde_json::to_vec(self);
         Ok(Change::PutRecord {

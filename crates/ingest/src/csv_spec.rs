@@ -73,7 +73,7 @@ pub struct CsvReport {
     pub widened: Vec<Option<Widened>>,
 }
 
-/// A wider type that replaces a guessed one.
+/// A wider type that replaces a guessed type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widened {
     /// A type that fits all values of the column.

@@ -56,7 +56,7 @@ pub enum PlantedFault {
     ReuseFailedLog,
     /// A bulk segment whose sync failed is synced again instead of being written to another file.
     ResyncSegment,
-    /// Replay ignores the fact that a newer file voids the tail of an older one.
+    /// Replay ignores that a newer file voids the tail of an older file.
     IgnoreVoid,
     /// The next flush does not sync a log file that is full.
     ForgetRotatedFile,

@@ -145,7 +145,7 @@ struct Pin {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Snapshots that readers held when the next one was published.
+    /// Snapshots that readers held when the next snapshot was published.
     pins: Vec<Pin>,
     /// When the newest snapshot was published.
     newest_micros: i64,
@@ -214,8 +214,8 @@ impl Snapshot {
         let known = self.pins.0.lock();
         let older = known.pins.iter().filter_map(|pin| {
             let snapshot = pin.snapshot.upgrade()?;
-            // One reference belongs to this function. If it is the only one, the snapshot has been
-            // dropped in the meantime.
+            // One reference belongs to this function. If there is no other reference, the snapshot
+            // has been dropped in the meantime.
             let readers = Arc::strong_count(&snapshot) - 1;
             let (epoch, lsn) = (snapshot.epoch(), snapshot.lsn());
             (readers > 0).then(|| PinnedSnapshot {

@@ -160,8 +160,8 @@ fn segments_of_one_import_keep_their_write_order() {
     check(&open(&disk), &rows);
 }
 
-/// A few rows are combined with their neighbour. The neighbour's end timestamp is the start
-/// timestamp of a large segment, which a late row leaves unchanged.
+/// A few rows are combined with the adjacent segment, which ends at the start timestamp of a large
+/// segment. A late row leaves the large segment unchanged.
 #[test]
 fn merged_rows_stay_before_a_large_segment_that_arrived_later() {
     let disk = SimVfs::new(1);

@@ -326,7 +326,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
     assert_eq!(rows_of(&before, &before.slices().unwrap()).len(), 100);
     assert!(files() > 0);
     drop((before, pinned));
-    // The previous manifest, which is retained as a fallback, still lists them.
+    // The previous manifest, which is retained as a fallback, still lists these files.
     assert!(files() > 0);
     append(&storage, "t", &[(2, 2)]);
     storage.checkpoint().unwrap();

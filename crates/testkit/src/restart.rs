@@ -1,4 +1,4 @@
-//! Measures start times on real files, and checks the effect of a damaged table.
+//! Measures startup times on real files, and checks the effect of a damaged table.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ fn wrong(what: String) -> EngineError {
     EngineError::internal(what)
 }
 
-/// Measures a start that replays `bytes` bytes of log.
+/// Measures the startup time when `bytes` bytes of log are replayed.
 pub fn replay(root: &Path, bytes: u64) -> EngineResult<Duration> {
     let storage = open(root)?;
     create(&storage, "replayed")?;
@@ -94,7 +94,7 @@ pub fn replay(root: &Path, bytes: u64) -> EngineResult<Duration> {
     if found == expected { Ok(took) } else { Err(wrong(format!("{found} rows of {expected}"))) }
 }
 
-/// Measures the start of a closed root whose table has `partitions` partitions. Returns the
+/// Measures the startup time of a closed root whose table has `partitions` partitions. Returns the
 /// shortest of three times, because the first start has a cold cache.
 pub fn partitions(root: &Path, partitions: usize) -> EngineResult<Duration> {
     let storage = open(root)?;

@@ -1,7 +1,7 @@
 //! Writes numbers and timestamps as text directly into the output buffer.
 //!
-//! The output equals `tidemark_types::number_text` and `::timestamp`. It is written millions of
-//! times per second, so each function has a fast path for the most common data.
+//! The output equals `tidemark_types::number_text` and `::timestamp`. The functions run millions of
+//! times per second, so each has a fast path for the most common data.
 
 use tidemark_types::calendar::CivilDate;
 use tidemark_types::number_text;

@@ -273,8 +273,8 @@ fn values_repeat(column: &ArrayRef) -> bool {
     came_before > 0 && came_before * 2 * (LONG_DICTIONARY_BYTES / width) >= rows * rows
 }
 
-/// Returns a column's last timestamp; `None` if any timestamp is null or earlier than the one
-/// before it.
+/// Returns a column's last timestamp; `None` if any timestamp is null or earlier than its
+/// predecessor.
 fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
     let timestamps = match column.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {

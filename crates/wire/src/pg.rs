@@ -126,8 +126,8 @@ fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Appends a cell's length and binary value if its type is one of the most common ones. For other
-/// types, appends nothing and returns `false`.
+/// Appends a cell's length and binary value if its type is among the most common. For other types,
+/// appends nothing and returns `false`.
 #[inline]
 fn push_sized(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     match column {

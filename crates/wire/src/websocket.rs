@@ -139,7 +139,8 @@ impl WebSocketReader {
         received
     }
 
-    /// Reads at most to the end of a frame; returns the length of the message that ended with it.
+    /// Reads at most to the end of a frame; returns the length of the message that this frame
+    /// completes, or 0.
     fn read(&mut self, bytes: &[u8], received: &mut Received) -> usize {
         let mut length = 0;
         let mut pipe = Pipe { input: bytes, output: &mut received.reply };

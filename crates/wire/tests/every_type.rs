@@ -1,4 +1,4 @@
-//! One row of values and one of nulls, for every type and format.
+//! One row of values and one row of nulls, for every type and format.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -255,9 +255,9 @@ async fn create_table(
     stage_all(writer, table, source, (&query.token, faults)).await
 }
 
-/// Commits a view's definition. A view that waits for the next commit to its base records the last
-/// transaction before that commit. If the base changes before the definition is committed, the
-/// commit is retried.
+/// Commits a view's definition. If the view waits for the next commit to its base, the definition
+/// records the last transaction before that commit. If the base changes before the definition is
+/// committed, the commit is retried.
 async fn commit_view(
     database: &Arc<Database>,
     view: IncrementalView,

@@ -66,8 +66,8 @@ impl RowSink {
         self.check()
     }
 
-    /// Writes the remaining rows, and commits them unless they belong to a transaction block. A
-    /// blocking call.
+    /// Writes the remaining rows, and commits them unless they belong to a transaction block.
+    /// Blocks.
     pub(super) fn commit(&self) -> EngineResult<()> {
         while self.write_next() {}
         self.check()?;

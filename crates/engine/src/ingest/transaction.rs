@@ -1,5 +1,5 @@
-//! Transaction blocks. A session sees its own block's rows immediately; other sessions see all of
-//! them after the commit.
+//! Transaction blocks. A session sees its own block's rows immediately. Other sessions see these
+//! rows, all at once, after the commit.
 //!
 //! A block is open until it is committed or rolled back. After that, all calls are rejected.
 

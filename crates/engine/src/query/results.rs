@@ -75,7 +75,7 @@ impl CachedBytes {
     }
 }
 
-/// The cached results of one query. They are dropped together with its cached plan.
+/// The cached results of one query, dropped together with the query's cached plan.
 #[derive(Debug)]
 pub(crate) struct CachedResults {
     known: Mutex<Known>,

@@ -66,7 +66,7 @@ struct User {
 }
 
 impl State {
-    /// Whether a user with `running` running statements may run another one.
+    /// Whether a user with `running` running statements may start another statement.
     fn has_free_slot(&self, limit: usize, running: usize) -> bool {
         self.running < limit || (running == 0 && self.running < MAX_TIMES * limit)
     }

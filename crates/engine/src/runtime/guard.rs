@@ -40,8 +40,8 @@ pub async fn catch_async<T>(
     }
 }
 
-/// Runs `work` on a separate thread. Tasks may occupy every blocking thread, so work that they wait
-/// for must not need one.
+/// Runs `work` on a separate thread. Tasks may occupy every blocking thread, so work that these
+/// tasks wait for must not need a blocking thread.
 pub fn run_on_thread<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,

@@ -46,7 +46,7 @@ impl Reading<'_> {
             && view.limit_hours_or_months == 0
     }
 
-    /// Returns the range that remains to be read, if the groups include all rows before it.
+    /// Returns the range that remains to be read, if the groups include all rows before that range.
     fn unread_range(&self, known: &OpenGroups, first: i64) -> Option<TimeRange> {
         let touched = self.touched?;
         let [range] = self.ranges else { return None };

@@ -3,7 +3,7 @@
 //! - `lexer` tokenises one line without copying.
 //! - `value` interprets a value.
 //! - `table` collects the rows of one table.
-//! - `template` parses lines that differ from the previous one only in their values.
+//! - `template` parses lines that differ from the previous line only in their values.
 //! - `reader` accepts chunks of bytes and tracks the tables of a message.
 
 mod lexer;

@@ -37,7 +37,7 @@ impl Template {
         self.fields.len()
     }
 
-    /// Records a line with a timestamp as the template. Its values belong to these columns.
+    /// Records a line with a timestamp as the template. The line's values belong to `columns`.
     pub(super) fn learn(
         &mut self,
         line: &Line,

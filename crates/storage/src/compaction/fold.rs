@@ -144,10 +144,10 @@ pub(crate) fn plan_fold(
     Ok(outputs)
 }
 
-/// Returns the segments in an overlapping cluster that are not worth merging with the newer rows
-/// that fall between their rows. `cluster` is in arrival order. The merged rows follow the retained
-/// segments in arrival order, so a segment can be retained only with all older segments that it
-/// overlaps.
+/// Returns the segments to retain in an overlapping cluster, because merging them with the newer
+/// rows that fall between their rows is not worthwhile. `cluster` is in arrival order. The merged
+/// rows follow the retained segments in arrival order, so a segment can be retained only with all
+/// older segments that it overlaps.
 fn worth_keeping(
     sources: &[RowSource],
     cluster: &[usize],
@@ -265,9 +265,9 @@ fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usi
     joined
 }
 
-/// Returns, for each group, the latest transaction that may be added to it. A later transaction
-/// would move the group's rows behind rows with an equal timestamp in the next group, if that group
-/// is not added as well.
+/// Returns, for each group, the latest transaction that may be added to the group. Adding a later
+/// transaction would move the group's rows behind rows with equal timestamps in the next group,
+/// unless the next group is added as well.
 fn limits(groups: &[Group]) -> Vec<u64> {
     let mut limits = vec![u64::MAX; groups.len()];
     // Earliest start of all following groups, and the resulting limit.
@@ -278,7 +278,7 @@ fn limits(groups: &[Group]) -> Vec<u64> {
             *limit = next.1;
         }
         // A group that can be combined is combined when necessary. In that case, the limit of the
-        // group after it applies.
+        // next group applies.
         let own = if group.overlaps_until.is_some() { group.lsn } else { *limit };
         if first < next.0 {
             next = (first, own);

@@ -241,7 +241,8 @@ impl Log {
     }
 
     /// Writes a group with the durability of the commit mode. After a failure, the file is not
-    /// reused, and the first number of the next file voids the data that reached the disk.
+    /// reused, and the first transaction number of the next file voids any data that reached the
+    /// disk.
     pub(crate) fn write(&mut self, group: &mut Group) -> EngineResult<()> {
         let written = self.try_write(group);
         if written.is_err() && self.planted == Some(PlantedFault::ReuseFailedLog) {

@@ -303,9 +303,9 @@ impl BulkWriter {
             || self.rows > most_rows.max(1) / max_bytes
     }
 
-    /// Writes the largest partitions until half of the memory is free. Rows within the newest row's
-    /// lag remain in memory if writing the other rows frees enough, because more rows may still
-    /// arrive between them.
+    /// Writes the largest partitions until half of the memory is free. If writing other rows frees
+    /// enough memory, rows within the lag of the newest row remain in memory, because late rows may
+    /// still arrive between them.
     fn shed(&mut self) -> EngineResult<()> {
         let lag = self.newest.saturating_sub(self.schema.o3_max_lag());
         for keep_from in [Some(lag), None] {

@@ -43,7 +43,8 @@ pub(crate) struct Replay<'a> {
     pub(crate) recent: RecentCommits,
     /// Last transaction that any group reports as durable.
     claimed_lsn: u64,
-    /// First transaction whose unsynced segments did not survive, if any. The log ends before it.
+    /// First transaction whose unsynced segments did not survive, if any. The log ends before this
+    /// transaction.
     stopped: Option<u64>,
     /// Whether replay must leave the root unchanged.
     read_only: bool,

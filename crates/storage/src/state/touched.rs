@@ -185,8 +185,8 @@ impl Snapshot {
         Touched::decode(self.touched_record(table)?).ok()
     }
 
-    /// A table's touched ranges in encoded form. Equal bytes mean that nothing has been touched in
-    /// between.
+    /// A table's touched ranges in encoded form. If two encodings are equal, nothing has been
+    /// touched in between.
     #[must_use]
     pub fn touched_record(&self, table: TableId) -> Option<&[u8]> {
         self.record(TOUCHED_RECORDS, &table.to_string())

@@ -156,7 +156,7 @@ impl Leading {
 
     /// `changes` specifies whether changes other than added rows follow. If so, added rows are
     /// reported only if none are in segments and all have the current table definition. Otherwise,
-    /// they could show cells of other columns, or rows could be missing.
+    /// the report could show cells of other columns or lack rows.
     fn finish(self, changes: bool) -> Vec<Arc<FollowedCommit>> {
         let is_as_it_was = |commit: &Arc<FollowedCommit>| {
             !has_segments(commit) && commit.schema_version == self.schema_version

@@ -23,7 +23,7 @@ const READ_IN_PLACE_ROWS: usize = 4_096;
 const MERGED_ROWS: usize = 256 << 10;
 
 /// Minimum number of rows for a commit to form a separate run. Copying that many rows into another
-/// run takes longer than reading one more run.
+/// run takes longer than reading an additional run.
 const LONG_RUN_ROWS: usize = 64 << 10;
 
 /// Consecutive rows from a run or segment, in a partition's time order.

@@ -2,8 +2,8 @@
 //!
 //! The designated timestamp is always a key, so only rows with equal timestamps can match. Null
 //! equals null. A batch is resolved before it is logged. Runs and segments are resolved when they
-//! are merged, each by the keys at the time it was written. Changing a table's keys therefore does
-//! not change existing rows.
+//! are merged, each by the keys that applied when it was written. Changing a table's keys therefore
+//! does not change existing rows.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -26,7 +26,7 @@ use tidemark_types::{EngineResult, Field, identifier};
 use file::{Text, changed};
 use scan::TextScanExec;
 
-/// Maximum number of files per table. All of them are examined before the first is read.
+/// Maximum number of files per table. All files are examined before the first is read.
 pub(crate) const MAX_TEXTS: usize = 1_000;
 /// Maximum number of tables in the cache.
 const MAX_CACHED_TABLES: usize = 64;
