@@ -217,7 +217,7 @@ export type StatementContext = {
    */
   readonly elapsedMs?: number;
   /**
-   * Id for cancelling the binding of this statement, distinct from all execution ids.
+   * Id for cancelling this statement's binding, distinct from all execution ids.
    */
   readonly queryId?: string;
   /**
