@@ -68,8 +68,8 @@ pub struct HttpHandoff {
     pub after: String,
     /// Maximum request length in bytes.
     pub max_request_bytes: usize,
-    /// The response head in three strings: the body length is inserted after the first, the date
-    /// after the second.
+    /// The response head in three strings: the body length is inserted after the first string, the
+    /// date after the second.
     pub head: [String; 3],
     /// Maximum response body length in bytes.
     pub max_body_bytes: usize,

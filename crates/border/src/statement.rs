@@ -51,7 +51,7 @@ pub struct StatementContext {
     pub texts: Shared<HashMap<String, TextShape>>,
 }
 
-/// The last value that a session obtained from the sequence of a SERIAL or IDENTITY column.
+/// The last value that a session obtained from a SERIAL or IDENTITY column's sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SequenceValue {

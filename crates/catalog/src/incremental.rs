@@ -209,8 +209,8 @@ impl IncrementalView {
         records.filter_map(|(key, bytes)| Self::read(snapshot, key.parse().ok()?, bytes))
     }
 
-    /// Returns why refreshes are refused, if they are: the owner has lost a permission that the
-    /// query needs.
+    /// Returns why refreshes are refused, if they are: the owner no longer has a permission that
+    /// the query needs.
     #[must_use]
     pub fn refusal(snapshot: &Snapshot, table: TableId) -> Option<String> {
         let bytes = record(snapshot, RecordKind::RefreshRefusal, table)?;

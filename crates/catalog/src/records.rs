@@ -62,7 +62,7 @@ pub enum ViewSource {
         name: String,
         /// The view's id.
         id: String,
-        /// The columns that the view had at that time; `None` if unknown.
+        /// That view's columns when the reference was recorded; `None` if unknown.
         columns: Option<Vec<String>>,
     },
 }

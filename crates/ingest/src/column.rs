@@ -167,7 +167,7 @@ impl ColumnBuilder {
     }
 
     /// Whether every UTF-8 string is a value of this type. Such columns are filled last in each
-    /// row, so a row that is dropped earlier has no values in them.
+    /// row, so a row dropped before that point leaves no values in these columns.
     pub(crate) fn accepts_any_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::Symbol { .. })
     }

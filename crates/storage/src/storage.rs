@@ -228,7 +228,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Log bytes of rows that are only in memory and in the log.
+    /// Number of log bytes whose rows are only in memory and in the log.
     pub fn unwritten_bytes(&self) -> u64 {
         self.memory.unwritten()
     }

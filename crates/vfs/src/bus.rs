@@ -171,7 +171,8 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     pass_on(signal, info, context);
 }
 
-/// Maps zeros over the unreadable range, from the page of the address to the range's end.
+/// Maps zeros over the unreadable range, from the page that contains the address to the end of the
+/// range.
 fn cover(range: &Range, address: usize) -> bool {
     // SAFETY: `sysconf` and the location of `errno` have no preconditions, and both are allowed
     // in a handler.

@@ -1,5 +1,5 @@
-//! An in-memory file system for the crash tests. It implements the same trait and returns the same
-//! errors, but its disk can fail at any operation.
+//! An in-memory file system for the crash tests. It implements the same trait as the real file
+//! system and returns the same errors, but its disk can fail at any operation.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::sim_disk::{Inode, NameChange, SimDisk, name, parent};
 use crate::{DirEntry, OpenMode, Space, Vfs, VfsFile, VfsLock};
 
-/// Faults, and the operation from which each applies. Only operations that change something are
+/// Faults, each with the operation from which it applies. Only operations that change something are
 /// counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimFault {

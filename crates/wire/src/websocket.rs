@@ -34,8 +34,7 @@ struct FrameEnds {
 }
 
 impl FrameEnds {
-    /// Returns the number of bytes up to the end of the frame, or the number of all bytes, and
-    /// whether the frame ends there.
+    /// Returns how many of the bytes belong to the current frame, and whether the frame ends there.
     fn next(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut consumed = 0;
         while self.left.is_none() {

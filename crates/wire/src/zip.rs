@@ -198,7 +198,7 @@ const fn tables() -> [[u32; 256]; 8] {
     tables
 }
 
-/// Continues the checksum `before` over more bytes; the initial value is 0.
+/// Extends the checksum `before` with more bytes; the initial value is 0.
 fn crc32(before: u32, bytes: &[u8]) -> u32 {
     let mut crc = !before;
     let (words, rest) = bytes.as_chunks::<8>();

@@ -1,8 +1,8 @@
 //! Limits the process's resident memory, because the pool does not count all memory.
 //!
 //! Above the low mark, new queries wait and ingestion is slowed. Above the high mark, ingestion is
-//! rejected and the query that uses the most memory is stopped. Both measures end automatically.
-//! Mapped files do not count, because the kernel reclaims their pages when needed.
+//! rejected and the query that uses the most memory is stopped. These restrictions end
+//! automatically. Mapped files do not count, because the kernel reclaims their pages when needed.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};

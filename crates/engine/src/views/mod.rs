@@ -37,8 +37,8 @@ use self::refresh::Refresh;
 
 /// Interval between clock checks while nothing is committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
-/// Rest period of a view that is refreshed on each change, as a multiple of its refresh time. It
-/// limits the fraction of a core that the view uses, no matter how fast its base changes.
+/// Rest period of a view that is refreshed on each change, as a multiple of its refresh time. This
+/// factor limits the fraction of a core that the view uses, no matter how fast its base changes.
 const PAUSE_FACTOR: u32 = 4;
 /// Maximum rest period after a refresh.
 const MAX_PAUSE: Duration = Duration::from_secs(5);

@@ -79,7 +79,7 @@ impl Reading<'_> {
         let changed = self.touched.zip(self.state.position);
         let changed = changed.and_then(|(touched, position)| touched.after(position));
         let first = changed.and_then(|spans| spans.first().map(|span| span.0)).unwrap_or(last);
-        // How late the open bucket's rows arrived, in this refresh and in earlier ones.
+        // How late the open bucket's rows arrived, in this and earlier refreshes.
         let (late, before) = known.as_ref().map_or((0, 0), |known| {
             let late = known.last_time.saturating_sub(first).max(0);
             (if first < known.from { 0 } else { late }, known.lateness)

@@ -112,8 +112,8 @@ impl Cells {
         Ok(())
     }
 
-    /// Returns the first `rows` values and their type. Discards the values of an incomplete row
-    /// after them.
+    /// Returns the first `rows` values and their type. Discards the values after them, which belong
+    /// to an incomplete row.
     pub(super) fn finish(&mut self, rows: usize) -> EngineResult<(SqlType, ArrayRef)> {
         let (sql_type, cells): (_, ArrayRef) = match self {
             Self::Text(cells) | Self::Truth(cells) => (SqlType::Varchar, Arc::new(cells.finish())),

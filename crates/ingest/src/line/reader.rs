@@ -1,4 +1,4 @@
-//! Reads the bytes of a message as they arrive, and manages the tables that its lines name.
+//! Reads a message's bytes as they arrive, and manages the tables named in its lines.
 
 use std::collections::HashMap;
 

@@ -25,8 +25,8 @@ use crate::column::ColumnBuilder;
 
 type Converted = Result<ArrayRef, Problem>;
 
-/// Returns the type for a new column that is created for `column`; `None` if the values do not
-/// determine a type.
+/// Returns the type for a new column created for `column`; `None` if the values do not determine a
+/// type.
 pub(super) fn new_type(column: &WireColumn<'_>) -> Result<Option<SqlType>, Problem> {
     Ok(Some(match (column.kind, &column.values) {
         (Kind::Boolean, _) => SqlType::Boolean,

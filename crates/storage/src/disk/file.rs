@@ -43,7 +43,7 @@ impl StoredFile {
     }
 
     /// Records a failed sync. The data in the page cache may never reach the disk, and no later
-    /// sync reports that. The content must be written to another file.
+    /// sync reports the loss. The content must be written to another file.
     pub(crate) fn distrust(&self) {
         self.distrusted.store(true, Ordering::Release);
     }

@@ -28,7 +28,7 @@ const RESERVE_DIVISOR: u64 = 32;
 /// A checkpoint is due once the log exceeds the free space divided by this number. The checkpoint's
 /// output then fits regardless of how fast the disk fills up.
 const LOG_DIVISOR: u64 = 8;
-/// Minimum log size in bytes before low free space makes a checkpoint due.
+/// Minimum log size in bytes at which low free space triggers a checkpoint.
 const MIN_LOG_BYTES: u64 = 1 << 20;
 
 /// Tracks the free disk space.

@@ -47,8 +47,8 @@ fn is_full(error: &std::io::Error) -> bool {
 #[derive(Debug)]
 pub(crate) struct Group {
     bytes: Encoder,
-    /// Length, checksum and tables of each record, written after the last record. A damaged record
-    /// can then be skipped and attributed to its tables.
+    /// Length, checksum and tables of each record, written after the last record. This directory
+    /// allows a damaged record to be skipped and attributed to its tables.
     directory: Encoder,
     first_lsn: u64,
     count: u32,

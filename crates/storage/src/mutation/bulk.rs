@@ -50,7 +50,7 @@ impl StagedPartition {
 struct Syncs {
     /// Thread that syncs the files; ends with the last file or at the first failure.
     running: Option<SyncThread>,
-    /// Files to sync at the end if there is no such thread.
+    /// Files to sync at the end if no thread syncs them.
     files: Vec<Arc<dyn VfsFile>>,
 }
 

@@ -172,7 +172,7 @@ fn start_over(
         let file = LogFile::scan(vfs.system(), number, 0, None)?;
         first_lsn = first_lsn.or(file.map(|file| file.first_lsn));
     }
-    // Without any transaction, at most the files of an interrupted bulk write exist.
+    // If there was no transaction, at most the files of an interrupted bulk write exist.
     if first_lsn.is_some_and(|first| first > 1) {
         return Err(error);
     }

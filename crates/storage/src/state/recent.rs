@@ -107,7 +107,8 @@ impl RecentCommits {
         }
     }
 
-    /// Records that a transaction is lost, so commits up to it are no longer complete.
+    /// Records that a transaction is lost, so the commits up to this transaction are no longer
+    /// complete.
     pub(crate) fn lose(&mut self, lsn: u64) {
         *self = Self::since(lsn.max(self.since), self.max_bytes);
     }

@@ -269,7 +269,7 @@ fn is_materialized(snapshot: &Snapshot, table: TableId) -> bool {
 }
 
 /// Whether rows in these ranges follow all existing rows of a table. Rows with equal timestamps are
-/// in arrival order, but a row that replaces another takes its position.
+/// in arrival order, but a row that replaces an earlier row takes that row's position.
 fn is_after(table: &TableSnapshot, spans: &[Span]) -> bool {
     let Some((_, last)) = table.time_bounds() else { return true };
     let first = spans.iter().map(|span| span.0).min().unwrap_or(i64::MAX);

@@ -192,7 +192,8 @@ impl Text {
 }
 
 /// Time in milliseconds after a file is examined during which appended data does not count as a
-/// change. Without this delay, every statement on a growing log file would be bound repeatedly.
+/// change. Without this grace period, every statement on a growing log file would be bound
+/// repeatedly.
 const FRESH_MS: u64 = 1_000;
 
 /// Number of bytes compared at each end of a file.

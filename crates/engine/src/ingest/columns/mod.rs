@@ -1,5 +1,6 @@
-//! Columnar protocol. An appender lives as long as its connection, which owns a dictionary. It
-//! commits whenever the client requests a commit, and continues to read messages during the commit.
+//! Columnar protocol. An appender lives as long as its connection, which owns a dictionary. The
+//! appender commits whenever the client requests a commit, and continues to read messages during
+//! the commit.
 
 mod commit_requests;
 mod messages;
