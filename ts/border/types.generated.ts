@@ -1440,8 +1440,8 @@ export type HttpHandoff = {
    */
   readonly maxRequestBytes: number;
   /**
-   * The response head in three strings: the body length is inserted after the first, the date
-   * after the second.
+   * The response head in three strings: the body length is inserted after the first string, the
+   * date after the second.
    */
   readonly head: [string, string, string];
   /**
