@@ -31,7 +31,7 @@ async function draw(shown: ConsolePage, query: string, kind: string): Promise<vo
   if ((await chart.getAttribute('aria-pressed')) !== 'true') {
     await chart.click();
   }
-  await page.getByLabel('Kind of chart').selectOption(kind);
+  await page.getByLabel('Chart type').selectOption(kind);
   await page.locator(`.plot[aria-label]`).waitFor();
 }
 

@@ -45,7 +45,7 @@ browserTest(
             await page.keyboard.press('Alt+2');
           }
           await page.locator('.u-over').waitFor();
-          t.is(await page.getByLabel('Kind of chart').inputValue(), 'candles');
+          t.is(await page.getByLabel('Chart type').inputValue(), 'candles');
           const keys = page.getByLabel('Candle key');
           t.true((await keys.locator('option').count()) > 1);
           await keys.selectOption({ index: 1 });

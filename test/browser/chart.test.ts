@@ -13,7 +13,7 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 const { browserTest, onPage } = browserSuite('charts in a browser', { args: ['--demo'] });
 
 async function kinds({ page }: ConsolePage): Promise<string[]> {
-  return await page.getByLabel('Kind of chart').locator('option').allInnerTexts();
+  return await page.getByLabel('Chart type').locator('option').allInnerTexts();
 }
 
 /** Drags across the middle of the plot between two fractions of its width. */
@@ -75,10 +75,10 @@ browserTest('names become bars, and two numeric columns become a scatter plot', 
     const { page } = shown;
     t.is(await shown.query('SELECT symbol, count() AS trades FROM trades'), 'done');
     await page.getByRole('button', { name: 'Chart', exact: true }).click();
-    t.is(await page.getByLabel('Kind of chart').inputValue(), 'bars');
+    t.is(await page.getByLabel('Chart type').inputValue(), 'bars');
     t.true((await shown.inkOfChart()) > 2000);
     t.is(await shown.query('SELECT x * 1.0 AS a, sqrt(x) AS b FROM long_sequence(300)'), 'done');
-    t.is(await page.getByLabel('Kind of chart').inputValue(), 'scatter');
+    t.is(await page.getByLabel('Chart type').inputValue(), 'scatter');
     t.deepEqual((await kinds(shown)).slice(0, 5), ['Scatter', 'Line', 'Area', 'Step', 'Histogram']);
     t.true((await shown.inkOfChart()) > 2000);
     await inEveryTheme(shown, async (theme) => {
@@ -102,7 +102,7 @@ browserTest('every chart kind is drawn, even with one point or with gaps', async
         await chart.click();
       }
       for (const kind of ['line', 'area', 'step', 'bars', 'scatter']) {
-        await page.getByLabel('Kind of chart').selectOption(kind);
+        await page.getByLabel('Chart type').selectOption(kind);
         t.true((await shown.inkOfChart()) > 500, `${kind} of ${columns}`);
       }
     }

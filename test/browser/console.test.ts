@@ -128,7 +128,7 @@ browserTest('candles are drawn for open, high, low and close', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query(HOURLY), 'done');
     t.true((await shown.inkOfChart()) > 2000);
-    t.is(await shown.page.getByLabel('Kind of chart').inputValue(), 'candles');
+    t.is(await shown.page.getByLabel('Chart type').inputValue(), 'candles');
     for (const theme of ['light', 'dark', 'contrast']) {
       t.is(await shown.theme(), theme);
       await shown.screenshot(join(SCREENSHOTS, `candles-${theme}.png`));

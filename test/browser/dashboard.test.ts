@@ -40,7 +40,7 @@ async function open({ page }: ConsolePage, board: Board): Promise<void> {
   const run = page.locator('.notebook-bar').getByRole('button', { name: 'Run all' });
   await run.click();
   await page
-    .getByText('Nothing has run, and nothing runs by itself')
+    .getByText('Nothing has run, and nothing will run until you run it')
     .waitFor({ state: 'detached' });
   await run.waitFor();
   await rm(folder, { recursive: true });

@@ -138,8 +138,8 @@ browserTest('completion offers symbol values, times, tables in strings, and colu
     await page.keyboard.press('Escape');
     await offer("SELECT * FROM table_columns('tr", "')", 'trades');
     await page.keyboard.press('Escape');
-    await offer('SELECT *', ' FROM trades', '* as 5 columns');
-    await take('* as 5 columns');
+    await offer('SELECT *', ' FROM trades', 'expand * to 5 columns');
+    await take('expand * to 5 columns');
     t.is(
       await shown.editor.innerText(),
       'SELECT symbol, side, price, amount, timestamp FROM trades',
@@ -210,7 +210,7 @@ browserTest('the user is prompted for parameters, and they are sent as values', 
     await shown.write(
       'SELECT symbol, count() AS trades FROM trades WHERE symbol = @sym AND price > $1',
     );
-    const bar = shown.page.getByRole('group', { name: 'Parameters of the statement' });
+    const bar = shown.page.getByRole('group', { name: 'Statement parameters' });
     await bar.getByLabel('@sym').fill('BTC-USD');
     await bar.getByLabel('$1').fill('0');
     await shown.page.keyboard.press('Enter');

@@ -250,7 +250,7 @@ browserTest('the table is polled when the server accepts no more feeds', async (
     await state(shown, /^Polled every second, as of \d\d:\d\d:\d\d$/);
     t.is(connection.status, 200);
     const why = page.locator('.follow-trouble[data-state="polled"]');
-    t.regex(await why.innerText(), /reached its limit of change feeds \(changes\.max\.feeds\)/);
+    t.regex(await why.innerText(), /reached its change feed limit \(changes\.max\.feeds\)/);
     await execute("INSERT INTO busy VALUES ('2026-01-02', 201)");
     await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
     await inEveryTheme(shown, async (theme) => {

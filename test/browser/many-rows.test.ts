@@ -104,7 +104,9 @@ browserTest('copies and sums do not silently omit unloaded rows', async (t) => {
     await toast.getByText(/of the 900,000 rows are loaded, so nothing was copied/).waitFor();
     await page.locator('.grid-head-cell').click();
     await page.locator('.grid-head-cell').click();
-    await page.getByText('Filter and sort order apply to rows 1 to 100,000 of 900,000.').waitFor();
+    await page
+      .getByText('The filter and sort order apply only to rows 1 to 100,000 of 900,000.')
+      .waitFor();
     t.deepEqual(await shown.row(1), ['100,000']);
     await inEveryTheme(shown, async (theme) => {
       t.deepEqual(await seriousViolations(page), [], theme);

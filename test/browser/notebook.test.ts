@@ -119,7 +119,10 @@ browserTest('a notebook is saved to a file and reopened without running anything
     page.on('request', (request) => requested.push(statementOf(request)));
     await openFile(shown, 'mine.md', text.replace('SELECT 1 AS one', 'DROP TABLE trades'));
     await page.getByRole('tab', { name: 'mine', exact: true }).waitFor();
-    await page.getByText('Nothing has run, and nothing runs by itself').first().waitFor();
+    await page
+      .getByText('Nothing has run, and nothing will run until you run it')
+      .first()
+      .waitFor();
     await page.waitForTimeout(1000);
     t.deepEqual(
       requested.filter((one) => one.includes('DROP')),
@@ -387,7 +390,7 @@ browserTest('a notebook among exported tabs is imported without running anything
     const chooser = page.waitForEvent('filechooser');
     await menu('Import tabs');
     await (await chooser).setFiles(path);
-    await page.getByText('Nothing has run, and nothing runs by itself').waitFor();
+    await page.getByText('Nothing has run, and nothing will run until you run it').waitFor();
     t.is(await cell(page, 'cell_1').locator('.cm-content').innerText(), 'DROP TABLE trades');
     t.is((await rows("SELECT * FROM tables() WHERE table_name = 'trades'")).length, 1);
   });

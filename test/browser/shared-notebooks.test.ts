@@ -101,14 +101,14 @@ browserTest('two users edit a shared notebook and merge it cell by cell', async 
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('User, service account or group').fill('ben');
   await page.keyboard.press('Enter');
-  await dialog.getByLabel('Access of ben').selectOption('write');
+  await dialog.getByLabel('Access for ben').selectOption('write');
   await inThemes(t, page, 'kept-share');
   await dialog.getByRole('button', { name: 'Share', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
 
   const ben = await arrived(t, server, 'ben');
   await openFromPage(ben.page, 'Notebook 1');
-  await ben.page.getByText('Nothing has run, and nothing runs by itself').waitFor();
+  await ben.page.getByText('Nothing has run, and nothing will run until you run it').waitFor();
   await write(ben.page, 'cell_1', 'SELECT 10 AS first');
   await write(ben.page, 'cell_2', 'SELECT 20 AS second');
   await save(ben.page, 2);

@@ -223,7 +223,7 @@ browserTest('snippets for external users contain a token and the table owner gro
   }
   const closed = await here();
   const other = await arrive(closed);
-  await other.page.getByText('accepts no tokens on this interface').waitFor();
+  await other.page.getByText('does not accept tokens on this interface').waitFor();
   t.deepEqual(await other.page.getByRole('tab').allInnerTexts(), ['curl']);
 });
 

@@ -172,9 +172,9 @@ browserTest('loaded rows are exported as shown', async (t) => {
     t.is(await shown.query('SELECT x, x * 10 AS y FROM long_sequence(5)'), 'done');
     await page.getByLabel('Filter loaded rows').fill('x > 3');
     await page.locator('.inline-filter .hint', { hasText: '2 of 5' }).waitFor();
-    const csv = await exported(shown, 'The 2 rows shown as CSV');
+    const csv = await exported(shown, 'The 2 rows shown, as CSV');
     t.is(csv.toString(), 'x,y\r\n4,40\r\n5,50\r\n');
-    const json = await exported(shown, 'The 2 rows shown as JSON');
+    const json = await exported(shown, 'The 2 rows shown, as JSON');
     t.deepEqual(JSON.parse(json.toString()), [
       { x: 4, y: 40 },
       { x: 5, y: 50 },

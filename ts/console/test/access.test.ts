@@ -27,8 +27,8 @@ const GRANTS = grantsOf({
 });
 
 /**
- * A possible server response: permissions of each level, a permission that belongs to none of the
- * page's sets, and ALL.
+ * A possible server response: permissions at each level, a permission outside the page's sets, and
+ * ALL.
  */
 const CATALOGUE = catalogueOf({
   head: { columns: ['permission', 'levels'].map((name) => ({ name, type: 'STRING' })) },
@@ -74,7 +74,7 @@ test('a permission is shown as granted, grantable, inherited, partial or missing
   t.true(toggled([], 'HTTP', at(), 'administrator')[0]?.isGrant);
 });
 
-test('a column has its own grants, the grants of its table, and implied grants', (t) => {
+test('a column shows its own grants, the grants on its table, and implied grants', (t) => {
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'ID'), 'ann'), 'granted');
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'ts'), 'ann'), 'implied');
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'email'), 'ann'), 'none');
@@ -82,7 +82,7 @@ test('a column has its own grants, the grants of its table, and implied grants',
   t.is(markOf(GRANTS, 'UPDATE', at('clients', 'id'), 'ann'), 'none');
 });
 
-test('a permission applies at the levels listed by the server, also to views', (t) => {
+test('a permission applies at the levels that the server lists, including on views', (t) => {
   const levels = ['all', 'table', 'column', 'view', 'materialized', 'live'] as const;
   const on = (permission: string): string =>
     levels.filter((what) => applies(CATALOGUE, permission, what)).join(' ');
@@ -133,7 +133,7 @@ test('pending changes become SQL with names quoted where necessary', (t) => {
   );
 });
 
-test('column changes of one kind become one statement after the table changes', (t) => {
+test('column changes of the same kind share one statement, after the table changes', (t) => {
   const steps = stepsOf(
     [
       change('SELECT', at('clients', 'id')),

@@ -45,7 +45,7 @@ test('nested arrays do not end a row', (t) => {
   ]);
 });
 
-test('empty results, statements and errors contain no rows', (t) => {
+test('statements, errors and empty results return no rows', (t) => {
   const empty = readIn(['{"columns":[{"name":"a","type":"INT"}],"dataset":[],"count":0}']);
   t.deepEqual(empty.rows, []);
   t.is(empty.reader.finish().count, 0);

@@ -100,7 +100,7 @@ test('the server is polled when it has no capacity for another stream', async (t
   const busy = new SqlError('too many feeds', undefined, 503);
   const { heard, polled, close } = followed(busy);
   await until(t, () => polled() === 1);
-  t.regex(String(heard[0]), /reached its limit of streams.*Polling every second/);
+  t.regex(String(heard[0]), /reached its stream limit.*Polling every second/);
   close();
 });
 

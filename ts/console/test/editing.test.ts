@@ -8,7 +8,7 @@ import { bind, literal, parametersOf } from '../src/sql/parameters.js';
 import { rangeQueries } from '../src/sql/ranges.js';
 import { scan } from '../src/sql/scanner.js';
 
-test('short statements stay on one line, long ones are broken at their clauses', (t) => {
+test('short statements stay on one line, and long ones break at their clauses', (t) => {
   t.is(format('select  1   as one ;'), 'SELECT 1 AS one;\n');
   t.is(
     format(

@@ -1,4 +1,4 @@
-/** Tests that the word which caused an error is found, and the intended word is suggested. */
+/** Tests that the word that caused an error is found, and the intended word is suggested. */
 import test from 'ava';
 
 import { expectedWord, wrongSpan } from '../src/sql/error-span.js';

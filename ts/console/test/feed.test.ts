@@ -222,7 +222,7 @@ test('a changed range causes a new read, after which the feed resumes', async (t
   script.close();
 });
 
-test('more new rows than are shown cause a read instead of individual additions', async (t) => {
+test('if more new rows arrive than are shown, the last rows are read again', async (t) => {
   const script = new Script(
     (reads) => ({ rows: Array.from({ length: 3 }, (_, n) => row(n + reads)), txn: 4 * reads }),
     undefined,
@@ -254,7 +254,7 @@ test('an incomplete change is not shown, and is sent again after a lost connecti
   script.close();
 });
 
-test('repeated failures are reported, and retried with increasing delays', async (t) => {
+test('repeated failures are reported and retried with increasing delays', async (t) => {
   const script = new Script(
     () => ({ rows: [row(1)], txn: 5 }),
     (_, feeds) => (feeds > 1 && feeds < 4 ? new Unreachable('no answer') : undefined),
@@ -326,7 +326,7 @@ test('a missing table is reported, and a refused feed is replaced by polling', a
     'reported failures',
   );
   t.deepEqual(gone.received[0], ['There is no table or view named t.', false, 1000]);
-  t.regex(String(busy.received[0]), /reached its limit of change feeds.*Polling every second/);
+  t.regex(String(busy.received[0]), /reached its change feed limit.*Polling every second/);
   t.is(busy.received[1], 'poll');
   t.regex(String(odd.received[0]), /no change feed for this: a feed cannot follow this/);
   for (const one of [gone, busy, odd]) {

@@ -17,7 +17,7 @@ function shown(value: Value, type: string, digits = 0): string {
   return `${cell.kind}: ${cell.text}${cell.faint === undefined ? '' : ` + ${cell.faint}`}`;
 }
 
-test('null is displayed differently from every value', (t) => {
+test('null is displayed differently from all other values', (t) => {
   for (const type of ['INT', 'DOUBLE', 'STRING', 'TIMESTAMP', 'BOOLEAN', 'ARRAY']) {
     t.is(shown(null, type), 'null: null');
   }
@@ -108,7 +108,7 @@ test('array types are displayed with element type and dimension count', (t) => {
   t.is(typeName({ name: 'a', type: 'INT' }), 'INT');
 });
 
-test('a repeated local time shows its UTC offset, other times do not', (t) => {
+test('only a repeated local time shows its UTC offset', (t) => {
   const before = process.env['TZ'];
   process.env['TZ'] = 'America/New_York';
   const column: Column = { name: 'ts', type: 'TIMESTAMP' };

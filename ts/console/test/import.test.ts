@@ -140,7 +140,7 @@ test('the remaining time is shown as soon as it is known', (t) => {
   t.is(remaining(later), 'about 8 s left');
 });
 
-test('Parquet files are imported by SQL, and a table is replaced only at the end', (t) => {
+test('Parquet files are imported with SQL, and a table is replaced only at the end', (t) => {
   const proposal = { ...PROPOSAL, isTyped: true };
   const first = firstChoices(proposal);
   const columns = first.columns.map((column) =>

@@ -112,7 +112,7 @@ const cells = fc
     );
   });
 
-test('merging loses no change made on only one side', (t) => {
+test('merging keeps every change made on only one side', (t) => {
   fc.assert(
     fc.property(cells, cells, cells, (base, mine, theirs) => {
       const { conflicts, merged } = merge(base, mine, theirs);

@@ -86,7 +86,7 @@ test('invalid chart options are refused with their line number', (t) => {
     `---\ntidemark-notebook: 1\n---\n\n\`\`\`sql cell=a ${attributes}\nSELECT 1\n\`\`\`\n`;
   for (const [attributes, message] of [
     ['decimals=12', /line 5: Decimals must be/],
-    ['thresholds="x loud"', /line 5: "x loud" is not a threshold/],
+    ['thresholds="x loud"', /line 5: "x loud" is not a valid threshold/],
     ['unit="ms', /line 5: unknown attribute unit="ms/],
     ['unit=ms unit=s', /line 5: duplicate attribute unit/],
     ['colour="red"', /line 5: unknown attribute colour/],
@@ -210,7 +210,7 @@ test('a malformed notebook is refused with its line number', (t) => {
     ],
     [`${head}---\n\`\`\`sql cell=a\n\`\`\`\n\`\`\`sql cell=A\n\`\`\`\n`, /duplicate cell name A/],
     [`${head}---\n${'<!-- cell -->\nx\n'.repeat(201)}`, /too many cells: at most 200/],
-    [`${head}---\n<!-- cell -->\n${'x'.repeat(5_000_000)}`, /larger than the limit of 4 MiB/],
+    [`${head}---\n<!-- cell -->\n${'x'.repeat(5_000_000)}`, /exceeds the limit of 4 MiB/],
   ];
   for (const [text, message] of cases) {
     const error = t.throws(() => read(text), { instanceOf: NotebookError }, text.slice(0, 80));

@@ -130,7 +130,7 @@ async function all(
 
 const TIMEOUT = new SqlError('timeout, query aborted [timeout=10000ms]', 0, 400);
 
-test('a sample of the rows is profiled if all rows take too long', async (t) => {
+test('a sample of the rows is profiled if reading all rows takes too long', async (t) => {
   const requested: string[] = [];
   const known = await all(requested, (text) => (text.endsWith('FROM "t"') ? TIMEOUT : undefined));
   t.is(known.at(-1)?.sampleName, 'the last 1,000,000 rows');
@@ -147,7 +147,7 @@ test('statistics that time out are listed as missing while others are shown', as
   t.is(known.at(-1)?.profile.rows, 10);
 });
 
-test('an error other than a limit is thrown', async (t) => {
+test('errors other than limit errors are thrown', async (t) => {
   const denied = new SqlError('Access denied [SELECT on t]', 0, 403);
   await t.throwsAsync(() => all([], () => denied), { message: /Access denied/ });
 });

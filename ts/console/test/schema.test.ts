@@ -84,7 +84,7 @@ test('names are quoted only where necessary', (t) => {
   t.is(quoted('a"b'), '"a""b"');
 });
 
-test('a misspelt name has a similar suggestion, an unrelated name has none', (t) => {
+test('a misspelt name gets a suggestion, and an unrelated name gets none', (t) => {
   t.is(nearest('temprature', ['time', 'temperature', 'station']), 'temperature');
   t.is(nearest('Prise', ['price', 'amount']), 'price');
   t.is(nearest('zzzzzz', ['price', 'amount']), undefined);

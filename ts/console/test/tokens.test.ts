@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 
-/** Checks contrast by WCAG 2.2: each role on every background where it is used. */
+/** Checks contrast according to WCAG 2.2: each role on every background where it is used. */
 const SOURCE = readFileSync('ts/console/src/styles/tokens.css', 'utf8');
 const THEMES = ['light', 'dark', 'contrast'] as const;
 

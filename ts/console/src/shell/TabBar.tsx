@@ -79,7 +79,7 @@ function Tools(props: { session: Session; palette: () => void; rename: () => voi
       <button class="palette-hint" title={texts.tabs.paletteHint} onClick={() => props.palette()}>
         <Icon name="search" />
         <span>{texts.tabs.palette}</span>
-        <kbd>Ctrl K</kbd>
+        <kbd>Ctrl+K</kbd>
       </button>
       <IconButton
         icon="menu"

@@ -52,7 +52,7 @@ export function startText({ startFrom }: LiveDefinition, bound: string | undefin
   }
 }
 
-/** Columns of the list of live views in addition to freshness. */
+/** Columns of the live view list other than freshness. */
 export interface LiveProgress {
   /**
    * First timestamp in the view, ISO in UTC; `undefined` if no row of the base table is excluded.
@@ -72,7 +72,7 @@ interface Repair {
   readonly from: string | undefined;
   /** Last timestamp that is recomputed; `undefined` for the end of the data. */
   readonly to: string | undefined;
-  /** The reason why the recomputed range could not be limited. */
+  /** Why the recomputed range could not be limited. */
   readonly denial: string | undefined;
   /** Number of rows that the recomputation wrote. */
   readonly rows: number;

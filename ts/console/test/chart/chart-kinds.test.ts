@@ -142,8 +142,8 @@ test('invalid chart options are refused with an explanation', (t) => {
   t.regex(optionTrouble({ scale: 'square' }) ?? '', /linear or log/);
   t.regex(optionTrouble({ least: 'x' }) ?? '', /numbers/);
   t.regex(optionTrouble({ least: '2', most: '1' }) ?? '', /must be less than the maximum/);
-  t.regex(optionTrouble({ thresholds: '80 loud' }) ?? '', /"80 loud" is not a threshold/);
-  t.regex(optionTrouble({ thresholds: 'NaN warn' }) ?? '', /is not a threshold/);
+  t.regex(optionTrouble({ thresholds: '80 loud' }) ?? '', /"80 loud" is not a valid threshold/);
+  t.regex(optionTrouble({ thresholds: 'NaN warn' }) ?? '', /is not a valid threshold/);
   t.regex(optionTrouble({ thresholds: Array(9).fill('1').join() }) ?? '', /^At most 8/);
   t.regex(optionTrouble({ unit: 'x'.repeat(17) }) ?? '', /16 characters/);
   t.deepEqual(withoutEmpty({ scale: 'linear', unit: ' ', most: '5', other: 'x' }), { most: '5' });

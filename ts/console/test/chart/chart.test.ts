@@ -30,7 +30,7 @@ const OHLC = columns(
   ['volume', 'LONG'],
 );
 
-test('a time column with numbers becomes lines, doubles before integers', (t) => {
+test('a time column with numbers becomes a line chart, doubles before integers', (t) => {
   const cols = columns(['id', 'LONG'], ['ts', 'TIMESTAMP'], ['price', 'DOUBLE'], ['s', 'SYMBOL']);
   const rows: Row[] = [
     ['1', at(0), 1.5, 'a'],
@@ -177,14 +177,14 @@ test('decimating a million points keeps extremes, ends and gaps', (t) => {
   );
 });
 
-test('one point, no points and only gaps are not decimated', (t) => {
+test('series with one point, no points or only gaps are not decimated', (t) => {
   for (const points of [[], [5], [null, null]]) {
     const data = { times: points.map((_point, index) => index), series: [{ label: 'a', points }] };
     t.is(decimated(data, undefined, 10), data);
   }
 });
 
-test('series with a different magnitude use the second axis', (t) => {
+test('series of a different magnitude use the second axis', (t) => {
   const of = (...sizes: number[]) => ({
     times: [0],
     series: sizes.map((size, index) => ({ label: `s${index}`, points: [size] })),
@@ -315,7 +315,7 @@ test('dense candles are merged into first, highest, lowest, last and sum', (t) =
   t.is(mergedCandles({ times, series }, 6).span, 1);
 });
 
-test('the second axis shows the series that differ most, and flat series are found', (t) => {
+test('the second axis shows the series that differ most, and flat series are detected', (t) => {
   const of = (...sizes: number[]): { times: number[]; series: Series[] } => ({
     times: [0],
     series: sizes.map((size) => ({ label: String(size), points: [size] })),

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { DAY, HOUR, MINUTE, timeTicks, UTC, type Calendar } from '../../src/chart/time-ticks.js';
 
-/** Calendar of a named zone, as a browser in that zone would have it. */
+/** Calendar of a named zone, as in a browser in that zone. */
 function calendarOf(zone: string): Calendar {
   const form = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
@@ -24,7 +24,7 @@ function calendarOf(zone: string): Calendar {
   return {
     wallTimeOf,
     dayStart: (year, month, day) => {
-      // First quarter of an hour whose wall clock shows this day.
+      // First quarter hour at which the wall clock shows this day.
       const noon = Date.UTC(year, month, day, 12);
       const expected = new Date(noon);
       let at = noon - 26 * HOUR;
@@ -73,7 +73,7 @@ test('a day without a midnight begins at its first existing time', (t) => {
   t.deepEqual(days, ['11-03 00:00', '11-04 01:00', '11-05 00:00']);
 });
 
-test('a repeated hour has two ticks, a skipped hour has none', (t) => {
+test('a repeated hour has two ticks, and a skipped hour has none', (t) => {
   t.deepEqual(clocks('Europe/Berlin', '2026-10-24T23:00Z', '2026-10-25T02:00Z', HOUR), [
     '10-25 01:00',
     '10-25 02:00',
@@ -108,7 +108,7 @@ test('month and year ticks are on the first day, with round steps', (t) => {
   ]);
 });
 
-test('second and minute ticks are at round multiples, also before 1970', (t) => {
+test('second and minute ticks are at round multiples, including before 1970', (t) => {
   t.deepEqual(timeTicks(61_000, 150_000, 30_000, UTC), [90_000, 120_000, 150_000]);
   t.deepEqual(timeTicks(-150_000, -60_000, MINUTE, UTC), [-120_000, -60_000]);
   t.deepEqual(timeTicks(1001, 1004, 1, UTC), [1001, 1002, 1003, 1004]);

@@ -25,7 +25,7 @@ test('all rows can be reached beyond the maximum element height', (t) => {
   t.is(pixelAt(middle, start, TALL), (TALL.full - TALL.view) / 2);
   t.is(pixelAt(MAX_HEIGHT - TALL.view, start, TALL), TALL.full - TALL.view);
   t.is(pixelAt(0, end, TALL), 0);
-  // A wheel moves by exactly its number of pixels.
+  // A wheel event scrolls by exactly its number of pixels.
   const position = scrollPositionOf(1_000_000_000, TALL);
   t.is(pixelAt(position.top + 120, position, TALL), 1_000_000_120);
   t.is(pixelAt(position.top - 120, position, TALL), 999_999_880);
