@@ -114,8 +114,8 @@ impl<T: ToNapiValue> Drop for Settled<T> {
     }
 }
 
-/// Runs a function that may block (one that opens files or waits for a disk) outside the runtime's
-/// threads.
+/// Runs a function that may block (for example, by opening files or waiting for a disk) outside the
+/// runtime's threads.
 pub(crate) fn spawn_blocking<'env, T>(
     env: &'env Env,
     entry: &'static str,

@@ -26,8 +26,8 @@ use crate::statement::{ExecuteReply, Parameters, Statement};
 
 /// Interval between commit announcements. On a busy table, an announcement covers several commits.
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(10);
-/// Increase in the announcement interval per waiting feed. It limits the CPU use of many feeds to a
-/// fraction of a core.
+/// Increase in the announcement interval per waiting feed. This increase limits the CPU use of many
+/// feeds to a fraction of a core.
 const INTERVAL_PER_FEED: Duration = Duration::from_millis(1);
 
 /// Interval between checks for tables that clients no longer follow.

@@ -1,8 +1,8 @@
 //! The engine's public interface: opens a database, prepares and executes statements, appends rows,
 //! closes the database.
 //!
-//! This is the only entry point to the Rust code. The crate `native` converts between it and
-//! JavaScript and contains no other logic. Every function that can fail returns an
+//! This is the only entry point to the Rust code. The crate `native` converts between this
+//! interface and JavaScript and contains no other logic. Every function that can fail returns an
 //! [`EngineError`](tidemark_types::EngineError); all panics are converted to one.
 //!
 //! Futures may be polled on any runtime, because plans and workers run on the database's own

@@ -391,7 +391,8 @@ fn history(seed: u64) {
                 consumer.take(&storage, table);
             }
         }
-        // The first consumer keeps up, the second falls behind, the third is absent until the end.
+        // The first consumer keeps up, the second falls behind, and the third is absent until the
+        // end.
         while consumers[0].take(&storage, table) {}
     }
     let mut expected = rows_of(&shown(&storage, table), &[EVER]);

@@ -57,7 +57,7 @@ impl ModelTable {
         }
     }
 
-    /// Adds rows in order of arrival. Each replaces any row with the same DEDUP keys.
+    /// Adds rows in order of arrival. Each added row replaces any row with the same DEDUP keys.
     pub(crate) fn add(&mut self, rows: Vec<Row>) {
         for row in rows {
             if !self.keys.is_empty() {

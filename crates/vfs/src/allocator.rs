@@ -28,7 +28,7 @@ pub fn retain_main_heap() {
     unsafe extern "C" {
         /// The key whose destructor clears a thread's heap.
         static _mi_heap_default_key: libc::pthread_key_t;
-        /// The main heap's part for the loading thread. Only its address is used.
+        /// The loading thread's part of the main heap. Only its address is used.
         static theap_main: u8;
     }
     // SAFETY: mimalloc defines both symbols, and writes the key while the library is loaded. The

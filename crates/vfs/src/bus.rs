@@ -1,11 +1,11 @@
 //! Pages of a mapped file that can no longer be read because the file was truncated or the disk
 //! failed.
 //!
-//! The kernel sends SIGBUS to the thread that accesses such a page, which ends the process. This
-//! handler looks the address up among the ranges that [`RealVfs`](crate::RealVfs) has mapped,
-//! counts the fault, and maps zeros in place of the remaining file. The thread continues, and a
-//! reader of the bytes checks [`is_faulted`] before it relies on them. All other addresses are left
-//! to the previous handler.
+//! The kernel sends SIGBUS to a thread that accesses such a page; without a handler, this ends the
+//! process. This handler looks the address up among the ranges that [`RealVfs`](crate::RealVfs) has
+//! mapped, counts the fault, and maps zeros in place of the remaining file. The thread continues,
+//! and a reader of the bytes checks [`is_faulted`] before it relies on them. All other addresses
+//! are left to the previous handler.
 
 use std::mem::MaybeUninit;
 use std::ptr;

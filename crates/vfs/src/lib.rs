@@ -117,8 +117,8 @@ pub trait Vfs: Send + Sync + Debug {
     fn unlink(&self, path: &str) -> io::Result<()>;
     /// Returns a directory's entries, sorted by name.
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
-    /// Acquires the exclusive lock on a file, and creates the file. Fails with `RootLocked` if
-    /// another process holds the lock.
+    /// Acquires the exclusive lock on a file, creating the file if necessary. Fails with
+    /// `RootLocked` if another process holds the lock.
     fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>>;
     /// Returns an unguessable number, for salts and temporary names. Reproducible in the
     /// simulation.

@@ -1,5 +1,5 @@
-//! A streamed ZIP archive. Entries are written one after another, and their sizes and checksums
-//! need not be known before they end.
+//! A streamed ZIP archive. Entries are written one after another. An entry's size and checksum need
+//! not be known before the entry ends.
 //!
 //! Entries are uncompressed data in stored DEFLATE blocks, so that a reader that does not see the
 //! end of the archive can detect the end of an entry. Sizes follow each entry and are 64 bits wide.

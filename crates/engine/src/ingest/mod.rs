@@ -2,8 +2,8 @@
 //!
 //! An [`Appender`] accepts bytes in one format: `csv`, `lines`, `copy` or `columns`. `feed` queues
 //! these bytes for a reader of the format. `sink` receives the reader's rows for a single table,
-//! and `planned_rows` its rows for several tables. `stage` receives the rows of a query. All of
-//! them use a `writer`, which either commits the rows immediately or adds them to the block of a
+//! and `planned_rows` receives rows for several tables. `stage` receives the rows of a query. All
+//! of them use a `writer`, which either commits the rows immediately or adds them to the block of a
 //! `transaction`.
 
 mod columns;

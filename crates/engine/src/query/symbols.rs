@@ -56,7 +56,7 @@ impl NamedTest {
             Some((test, met)) => Placeholders::new(tree, test, met, texts)?,
             None => None,
         };
-        // Fails if another execution has already stored a predicate, which is then used.
+        // Fails if another execution has already stored a predicate. That predicate is then used.
         let _ = self.test.set(stand_ins);
         Ok(())
     }

@@ -172,7 +172,8 @@ pub(crate) async fn until_stopped<T>(
     if token.is_cancelled() || (deadline.has_passed() && token.stop(deadline.error())) {
         return Err(token.error());
     }
-    // If the query was stopped, that reason replaces any error from the interrupted step.
+    // If the query was stopped, the reason for stopping replaces any error from the interrupted
+    // step.
     let done = |result: EngineResult<T>| {
         result.map_err(|error| {
             let late = deadline.has_passed() && token.stop(deadline.error());

@@ -127,8 +127,8 @@ impl Refresher {
         }
     }
 
-    /// Returns the transaction up to which no view over a base still needs changes. The view `own`
-    /// is assumed to have reached the given position.
+    /// Returns the transaction up to which no view over a base needs the base's changes any longer.
+    /// The view `own` is assumed to have reached the given position.
     pub(super) fn consumed(&self, snapshot: &Snapshot, base: TableId, own: (TableId, u64)) -> u64 {
         let views = self.views.lock();
         // Every view in the snapshot was examined before any refresh started.

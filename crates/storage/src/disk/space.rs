@@ -3,8 +3,9 @@
 //! them can finish.
 //!
 //! States of the reserve: held (a file occupies its bytes) → spent (released for a commit or a
-//! checkpoint that found no other space) → held again once space is free. While it is spent, writes
-//! that grow data are refused, because the space is meant for transactions that free space.
+//! checkpoint that found no other space) → held again once space is free. While the reserve is
+//! spent, writes that grow data are refused, because the space is meant for transactions that free
+//! space.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -104,8 +104,8 @@ pub struct BulkWriter {
 }
 
 impl Storage {
-    /// Starts a bulk write. Its rows become visible when it finishes and are discarded if it does
-    /// not.
+    /// Starts a bulk write. Its rows become visible when the write finishes and are discarded
+    /// otherwise.
     pub fn begin_bulk(self: &Arc<Self>, target: BulkTarget) -> EngineResult<BulkWriter> {
         self.refuse_writes()?;
         self.refuse_when_full()?;

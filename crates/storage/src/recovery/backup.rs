@@ -21,7 +21,7 @@ use crate::storage::{LogPosition, Storage};
 
 /// The copy's directory below the root.
 pub const BACKUP_FOLDER: &str = BACKUP;
-/// Number of bytes of a log file that are copied per step.
+/// Number of log file bytes copied per step.
 const COPY_BYTES: usize = 4 << 20;
 
 impl Storage {

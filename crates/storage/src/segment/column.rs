@@ -223,7 +223,7 @@ pub(crate) fn timestamps(array: &dyn Array) -> EngineResult<ScalarBuffer<i64>> {
     }
 }
 
-/// Returns the array with nulls replaced by false or 0, for types without null.
+/// For types without null, returns the array with nulls replaced by false or 0.
 pub(crate) fn without_nulls(sql_type: SqlType, array: &ArrayRef) -> ArrayRef {
     let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else {
         return Arc::clone(array);

@@ -71,7 +71,7 @@ impl PendingRows {
 
 impl Storage {
     /// Checks rows for a later commit. The batch has the columns of the given definition version,
-    /// with rows in any order. Fails in the same cases as committing the rows.
+    /// with rows in any order. Fails whenever committing the rows would fail.
     pub fn pend(
         &self,
         table: TableId,

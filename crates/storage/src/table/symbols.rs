@@ -259,7 +259,8 @@ impl SymbolDictionary {
         Self::new(Arc::clone(&self.store), len.max(self.len))
     }
 
-    /// Whether this dictionary extends an earlier one, so the earlier keys have the same meaning.
+    /// Whether this dictionary extends an earlier dictionary, so keys of the earlier dictionary
+    /// have the same meaning.
     #[must_use]
     pub fn extends(&self, earlier: &Self) -> bool {
         Arc::ptr_eq(&self.store, &earlier.store) && earlier.len <= self.len

@@ -40,8 +40,8 @@ const NESTED_ROWS: usize = 8 * 1024;
 const BATCH_BYTES: usize = 4 << 20;
 /// Bytes per list value, including its repetition and definition levels.
 const LIST_VALUE_BYTES: usize = 12;
-/// Ratio of a list column's values to its stored size above which the column is considered
-/// adversarial.
+/// If the ratio of a list column's values to its stored size exceeds this number, the column is
+/// considered adversarial.
 const BOMB_RATIO: usize = 1000;
 /// Number of batches that may be read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
