@@ -191,7 +191,7 @@ test('a feed accepts a filter, columns or a query, and reports errors first', as
     [{ query: 'SELECT 1' }, 400, /cannot follow/],
     [{ query: 'DROP TABLE t' }, 400, /change feeds/],
     [{ query: `INSERT INTO t VALUES ('${minute(0)}', 'a', 1)` }, 400, /change feeds/],
-    [{ table: 't', from: 'yesterday' }, 400, /invalid from/],
+    [{ table: 't', from: 'yesterday' }, 400, /invalid 'from' value/],
     [{ table: 't', quoteLargeNum: 'perhaps' }, 400, /quoteLargeNum/],
     [{ table: 't', from: '1' }, 410, /from=start/],
     [{ table: 't', lastId: '99999' }, 410, /from=start/],

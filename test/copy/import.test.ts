@@ -240,7 +240,7 @@ test('missing files, non-files and links out of the directory are refused', asyn
   for (const [file, message] of [
     [
       'missing.csv',
-      /^could not open, file does not exist: 'missing.csv', copy it to the directory of/,
+      /^could not open, file does not exist: 'missing.csv'; copy it to the directory of/,
     ],
     ['/etc/passwd', /^could not open, file does not exist: 'etc\/passwd'/],
     ['folder', /^not a regular file: 'folder'$/],

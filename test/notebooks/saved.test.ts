@@ -259,7 +259,7 @@ test('invalid titles, contents and shares are refused with the reason', async (t
     ['POST', 'notebooks?title=%FF', 'x', /missing title/],
     ['POST', title('a'), Buffer.from([0xff, 0xfe, 0x41]), /not valid UTF-8/],
     ['PUT', `notebook?id=${id}&title=a`, 'x', /missing version/],
-    ['PUT', `notebook?id=${id}&title=a&version=-1`, 'x', /invalid version: '-1'/],
+    ['PUT', `notebook?id=${id}&title=a&version=-1`, 'x', /invalid version '-1'/],
     ['GET', 'notebook', undefined, /missing id/],
     ['PUT', `notebook/access?id=${id}`, '{"shares":{}}', /expected \{"shares"/],
     ['PUT', `notebook/access?id=${id}`, '{"shares":[null],"link":true}', /expected \{"shares"/],

@@ -276,7 +276,7 @@ export class ImportWork implements Work {
       );
       if (column === undefined) {
         throw new ImportError(
-          `column '${name}' does not exist [table=${table.name}], add it or remove it from ` +
+          `column '${name}' does not exist [table=${table.name}]; add it or remove it from ` +
             'the file',
         );
       }

@@ -48,7 +48,7 @@ export async function openBelow(root: Root, segments: readonly string[]): Promis
     new DatabaseError({
       code: 'InvalidValue',
       message:
-        `could not open, file does not exist: '${name}', copy it to the directory of ` + root.key,
+        `could not open, file does not exist: '${name}'; copy it to the directory of ` + root.key,
     });
   const [base, path] = await Promise.all([
     realpath(root.directory),
@@ -114,7 +114,7 @@ function isBelow(base: string, path: string): boolean {
 
 function outside(root: Root, path: string, file?: Name): DatabaseError {
   return refusal(
-    `path is outside the ${root.purpose} directory: '${path}', use a path below the directory ` +
+    `path is outside the ${root.purpose} directory: '${path}'; use a path below the directory ` +
       `of ${root.key}`,
     file,
   );

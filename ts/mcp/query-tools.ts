@@ -79,7 +79,7 @@ function addQuery(server: McpServer, setting: Setting): void {
     title: 'Run a query',
     description:
       'Runs one read-only SQL statement and returns its rows. The server rejects statements ' +
-      'that writes. For a large table, add a condition on its designated timestamp. ' +
+      'that write. For a large table, add a condition on its designated timestamp. ' +
       DATA_IS_DATA,
     input: {
       sql,

@@ -96,7 +96,7 @@ export class WorkspaceStore {
     const invalid = [...put.keys(), ...remove].find((name) => !ENTRY_NAME.test(name));
     if (invalid !== undefined) {
       const shown = invalid.slice(0, 80);
-      throw new NotebookRefusal('invalid', `invalid entry: '${shown}', expected tab/… or log/…`);
+      throw new NotebookRefusal('invalid', `invalid entry '${shown}': expected tab/… or log/…`);
     }
     const changes = new Map<string, Entry | null>(remove.map((name) => [name, null]));
     for (const [name, content] of put) {

@@ -113,7 +113,7 @@ function startOf(context: HttpContext): FeedStart | null {
   const text = context.get('Last-Event-ID') || (parameters.get('from') ?? 'now');
   const start = parseFeedStart(text);
   if (start === null) {
-    refuse(context, `invalid from: '${text}', expected start, now, or the id of an event`);
+    refuse(context, `invalid 'from' value '${text}': expected start, now, or the id of an event`);
   }
   return start;
 }

@@ -231,7 +231,7 @@ function idOf({ state }: HttpContext): string {
 function numberOf({ state }: HttpContext, name: 'version' | 'known'): number | undefined {
   const text = state.parameters.get(name);
   if (text !== undefined && !/^[1-9]\d{0,14}$/.test(text)) {
-    throw new NotebookRefusal('invalid', `invalid ${name}: '${text}', expected a whole number`);
+    throw new NotebookRefusal('invalid', `invalid ${name} '${text}': expected a whole number`);
   }
   return text === undefined ? undefined : Number(text);
 }
