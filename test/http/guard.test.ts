@@ -234,7 +234,7 @@ test('saving preferences requires the current version', async (t) => {
     const target = `${harness.url}/settings?version=${version}`;
     const response = await fetch(target, { method: 'PUT', body: '{}' });
     t.is(response.status, 400, version);
-    t.regex(await response.text(), new RegExp(`invalid version: '${version}', expected`));
+    t.regex(await response.text(), new RegExp(`invalid version '${version}': expected`));
   }
 });
 
