@@ -167,7 +167,7 @@ mod tests {
         memory.admit(|| ()).unwrap();
         memory.set_outside(Pressure::High);
         let error = memory.admit(|| ()).unwrap_err();
-        assert!(error.message.starts_with("memory is full: the server uses"), "{error}");
+        assert!(error.message.starts_with("memory is full: the server is using"), "{error}");
         memory.set_outside(Pressure::None);
         memory.admit(|| ()).unwrap();
     }

@@ -502,7 +502,7 @@ mod tests {
         let refused = TimestampPattern::compile(&"y".repeat(many + 1)).unwrap_err();
         assert_eq!(
             refused.message,
-            "the timestamp pattern has 1001 bytes: at most 1000 bytes are allowed"
+            "the timestamp pattern is 1001 bytes long: at most 1000 bytes are allowed"
         );
         let digits = TimestampPattern::compile(&"y".repeat(many)).unwrap();
         let new_year_9999 = 253_370_764_800_000_000;

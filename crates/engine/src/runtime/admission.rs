@@ -288,7 +288,7 @@ mod tests {
             let error = admission.admit("a").await.unwrap_err();
             assert_eq!(
                 error.message,
-                "too many queries: at most 1 run at once, 0 are already waiting"
+                "too many queries: at most 1 run at once; 0 are already waiting"
             );
         });
     }

@@ -231,7 +231,7 @@ mod tests {
         let first = reservation(&one, "join", false);
         let error = first.try_grow(61 << 20).unwrap_err().to_string();
         assert!(
-            error.contains("61 MiB more were requested, the query holds 0 of 60 MiB"),
+            error.contains("61 MiB more were requested; the query is using 0 of 60 MiB"),
             "{error}"
         );
         first.try_grow(60 << 20).unwrap();
