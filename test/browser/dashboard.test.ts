@@ -184,7 +184,7 @@ browserTest('a range selected in one chart applies to all charts, and can be res
     await page.getByRole('combobox', { name: 'Time range' }).selectOption('Custom range');
     await page.getByLabel('From', { exact: true }).fill('soon');
     await page.keyboard.press('Enter');
-    await page.getByText('"soon" is not a time').waitFor();
+    await page.getByText('"soon" is not a valid time').waitFor();
   });
 });
 

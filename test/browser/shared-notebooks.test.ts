@@ -126,7 +126,7 @@ browserTest('two users edit a shared notebook and merge it cell by cell', async 
   await note.getByRole('button', { name: 'Merge' }).click();
   const saveMerged = dialog.getByRole('button', { name: 'Save merged version' });
   t.true(await saveMerged.isDisabled(), 'both users changed one cell');
-  await dialog.getByText('You changed 1 part, ben changed 1 part').waitFor();
+  await dialog.getByText('You changed 1 part and ben changed 1 part').waitFor();
   await inThemes(t, page, 'kept-merge');
   await inThemes(t, page, 'kept-merge', PHONE);
   await page.setViewportSize({ width: 1440, height: 900 });

@@ -206,7 +206,7 @@ browserTest('an authorization response that was not requested is refused', async
   const eve = await BrowserUser.arrive(t);
   await eve.page.goto(`${server.url}/?code=stolen&state=guessed&iss=${provider.issuer}`);
   await eve.isOut();
-  t.regex(await eve.problem(), /not requested by this tab/);
+  t.regex(await eve.problem(), /did not request the response/);
   t.is(eve.page.url(), `${server.url}/`);
   t.is(provider.count('/token'), 0);
 });

@@ -269,7 +269,7 @@ export const texts = Object.freeze({
     waiting: 'This page opens the table when the first rows arrive.',
     creatingTable: 'Creating {name}: {rows} rows',
     demoQuery: 'Average price per hour, by symbol',
-    passwordNote: "PGPASSWORD holds {user}'s password",
+    passwordNote: 'PGPASSWORD holds the password of {user}',
     tokenNote: 'PGPASSWORD holds an {token} from your identity provider;',
     ownerNote: '{owner} is the group that owns the table',
     idToken: 'ID token',
