@@ -15,6 +15,7 @@ const MAY_IMPORT = {
   tls: ['config'],
   copy: ['sql', 'engine', 'session', 'ingest', 'config', 'observability'],
   access: ['sql', 'engine', 'session', 'auth', 'observability'],
+  library: ['engine', 'session', 'ingest', 'copy'],
   mcp: ['session'],
   notebooks: ['session'],
   http: [

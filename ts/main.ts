@@ -93,14 +93,18 @@ type Listener = RunningHttp | RunningPgWire | RunningLineTcp;
 /** The active listeners. */
 type Listeners = Map<ListenerName, Listener>;
 
-export async function startServer(options: ServeOptions): Promise<RunningServer> {
+/** `opened` is the database to serve; closing the server leaves it open. */
+export async function startServer(
+  options: ServeOptions,
+  opened?: Database,
+): Promise<RunningServer> {
   const config = loadServerConfig(options);
   const writeLog = options.writeLog ?? ((line): unknown => process.stderr.write(line));
   const logger = createLogger({ level: config.get(KEYS.logLevel), write: writeLog });
   const encryption = readCertificates(config, logger);
   logNotices(config, logger);
   const directories = copyDirectories(options.root, config);
-  const database = await openRoot(options.root, directories, config, logger);
+  const database = opened ?? (await openRoot(options.root, directories, config, logger));
   const listeners: Listeners = new Map();
   let copy: Copy | undefined;
   let access: Access | undefined;
@@ -113,7 +117,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     await copy?.close();
     await access?.close();
     step('the last checkpoint');
-    await database.close(Math.max(ends - performance.now(), MIN_CLOSE_MS));
+    const closeMs = Math.max(ends - performance.now(), MIN_CLOSE_MS);
+    await (opened === undefined ? database.close(closeMs) : undefined);
   };
   try {
     if (options.demo === true) {

@@ -18,6 +18,7 @@ const SECTIONS = {
     ['get-started/install', 'Install'],
     ['get-started/first-hour', 'The first hour'],
     ['get-started/first-dashboard', 'The first dashboard'],
+    ['embedded', 'Embed in Node.js'],
     ['comparison', 'Comparison'],
     ['migration/questdb', 'Move from QuestDB'],
     ['migration/influxdb', 'Move from InfluxDB'],

@@ -23,8 +23,9 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
-    ExecuteOptions, ExecuteReply, Handoff, HandoffResult, LiftedQuery, Messages, OpenOptions,
-    ResultStream, Statement, Transaction, WebSocketReader, failpoint, given, log, retain_main_heap,
+    ExecuteOptions, ExecuteReply, Handle, Handoff, HandoffResult, LiftedQuery, Messages,
+    OpenOptions, ResultStream, Statement, Transaction, WebSocketReader, failpoint, given, log,
+    retain_main_heap,
 };
 
 use crate::calls::{
@@ -95,12 +96,14 @@ pub fn set_log_sink(sink: Function<'_, FnArgs<(String,)>, ()>) -> napi::Result<(
     })
 }
 
-/// Opens a root; `options` is the JSON of `OpenOptions`.
+/// Opens a root, or shares it if this process has opened it; `options` is the JSON of
+/// `OpenOptions`.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeDatabase>")]
 pub fn open_database(env: &Env, options: String) -> napi::Result<PromiseRaw<'_, NativeDatabase>> {
     spawn_blocking(env, "open_database", move || {
         let options: OpenOptions = given(options.as_bytes(), "open options")?;
-        Ok(NativeDatabase { database: Database::open(&options)? })
+        let handle = Arc::new(Handle::open(&options)?);
+        Ok(NativeDatabase { database: Arc::clone(handle.database()), handle })
     })
 }
 
@@ -126,10 +129,11 @@ pub fn lift_literals(text: String) -> napi::Result<Option<NativeLifted>> {
     sync("lift_literals", || Ok(LiftedQuery::of(&text).map(lifted)))
 }
 
-/// An open database.
+/// A handle on an open database, which other handles of the process may share.
 #[napi]
 pub struct NativeDatabase {
     database: Arc<Database>,
+    handle: Arc<Handle>,
 }
 
 #[napi]
@@ -265,18 +269,19 @@ impl NativeDatabase {
         sync("set_parameters", || self.database.set_parameters(list.as_bytes()))
     }
 
-    /// Stops running work, writes a checkpoint and releases the root, all within roughly this many
-    /// milliseconds. The log reports the result. Fails if acknowledged data may not be durable.
+    /// Closes the handle. The last handle stops running work, writes a checkpoint and releases the
+    /// root, all within roughly this many milliseconds. The log reports the result. Fails if
+    /// acknowledged data may not be durable.
     #[napi(catch_unwind)]
     pub fn close<'env>(
         &self,
         env: &'env Env,
         within_ms: Option<u32>,
     ) -> napi::Result<PromiseRaw<'env, ()>> {
-        let database = Arc::clone(&self.database);
+        let handle = Arc::clone(&self.handle);
         let within = within_ms.map_or(CLOSE_TIME, |ms| Duration::from_millis(u64::from(ms)));
         spawn_blocking(env, "close", move || {
-            let closed = database.close(within);
+            let closed = handle.close(within);
             log::wait_until_delivered(LOG_PATIENCE);
             closed
         })

@@ -103,7 +103,7 @@ async function embedded(home: string): Promise<string> {
     import { Table } from 'apache-arrow';
     import { open } from 'tidemark';
     const db = await open({ root: ${JSON.stringify(join(home, 'embedded'))} });
-    const table = await db.query('SELECT 3 + 4 AS seven');
+    const table = await db.table('SELECT 3 + 4 AS seven');
     console.log(table instanceof Table, table.get(0).seven);
     await db.close();
     process.exit();`;

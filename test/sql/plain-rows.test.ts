@@ -51,7 +51,7 @@ test('literal rows yield the same rows and errors as parsed rows', async (t) => 
       const at = start === undefined || start < head.length ? start : start - head.length;
       return `${code} at ${at}: ${message.replaceAll(table, 'T')}`;
     }
-    return JSON.stringify((await db.query(`SELECT * FROM ${table}`)).toArray().map(String));
+    return JSON.stringify((await db.table(`SELECT * FROM ${table}`)).toArray().map(String));
   };
   const seen = { rows: 0, errors: 0 };
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -1321,7 +1321,7 @@ export type CopySpec = {
   readonly columns: ReadonlyArray<CopyColumnSpec>;
 };
 
-export type CopyFormat = 'text' | 'csv' | 'binary';
+export type CopyFormat = 'text' | 'csv' | 'binary' | 'arrow';
 
 export type CopyHeader = 'none' | 'skip' | 'match';
 

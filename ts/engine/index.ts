@@ -2,6 +2,8 @@
  * The engine API for TypeScript. Only this folder imports the native addon. It converts JSON
  * strings into the types in `types.ts`, and native errors into `DatabaseError`.
  */
+import { threadId } from 'node:worker_threads';
+
 import { native } from './addon.js';
 import type { ColumnsSpec, CopySpec, LinesSpec, HandoffSpec } from '../border/types.generated.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
@@ -141,6 +143,10 @@ async function answered(
   };
 }
 
+/** Several threads may share a database, so their query ids differ in the upper bits. */
+const THREAD_SHIFT = 40n;
+let lastQueryId = BigInt(threadId) << THREAD_SHIFT;
+
 class EngineDatabase implements Database {
   readonly #native: NativeDatabase;
   /**
@@ -148,10 +154,17 @@ class EngineDatabase implements Database {
    * include them.
    */
   readonly #answered: Answered = { statements: 0, rows: 0 };
-  #lastQueryId = 0n;
+  #isClosed = false;
 
   constructor(database: NativeDatabase) {
     this.#native = database;
+  }
+
+  /** Throws if this handle is closed; other handles may still use the database. */
+  #refuseIfClosed(): void {
+    if (this.#isClosed) {
+      throw new DatabaseError({ code: 'Closed', message: 'the database is closed' });
+    }
   }
 
   async prepare(
@@ -159,6 +172,7 @@ class EngineDatabase implements Database {
     context: StatementContext,
     transaction?: Transaction,
   ): Promise<Statement> {
+    this.#refuseIfClosed();
     const inner = transaction instanceof EngineTransaction ? transaction.native : undefined;
     const prepared = (known: Known): Promise<EngineStatement> =>
       this.#prepared(tree, { ...context, ...known }, inner);
@@ -200,6 +214,7 @@ class EngineDatabase implements Database {
   }
 
   async openAppender(spec: AppenderSpec): Promise<Appender> {
+    this.#refuseIfClosed();
     return new EngineAppender(await decoded(this.#native.openAppender(JSON.stringify(spec))));
   }
 
@@ -216,6 +231,7 @@ class EngineDatabase implements Database {
   }
 
   begin(): Transaction {
+    this.#refuseIfClosed();
     return new EngineTransaction(decodedSync(() => this.#native.begin()));
   }
 
@@ -236,8 +252,8 @@ class EngineDatabase implements Database {
   }
 
   newQueryId(): bigint {
-    this.#lastQueryId += 1n;
-    return this.#lastQueryId;
+    lastQueryId += 1n;
+    return lastQueryId;
   }
 
   cancelQuery(queryId: bigint): boolean {
@@ -289,6 +305,7 @@ class EngineDatabase implements Database {
   }
 
   async close(withinMs?: number): Promise<void> {
+    this.#isClosed = true;
     await decoded(this.#native.close(withinMs === undefined ? null : Math.floor(withinMs)));
   }
 }

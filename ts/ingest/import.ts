@@ -118,8 +118,8 @@ interface TextImport {
   readonly parameters: ImportParameters;
   /** Types that the sender declared. */
   readonly schema: ImportSchema;
-  /** Reads the input from its start; throws to stop the import. */
-  readonly content: () => AsyncIterable<Buffer>;
+  /** The input; throws to stop the import. A function reads it from its start each time. */
+  readonly content: AsyncIterable<Buffer> | (() => AsyncIterable<Buffer>);
 }
 
 /**
@@ -133,8 +133,10 @@ export async function importText(
 ): Promise<ImportReport> {
   const run = new ImportRun(requestOf(database, parameters, options));
   return await run.committed(async () => {
-    const input = { name: 'data', filename: null, content: content(), reread: content };
-    await run.add(input, schema);
+    const input = { name: 'data', filename: null };
+    const bytes =
+      typeof content === 'function' ? { content: content(), reread: content } : { content };
+    await run.add({ ...input, ...bytes }, schema);
   });
 }
 

@@ -41,6 +41,8 @@ interface FeedOptions {
   readonly closed?: () => void;
   /** Whether LONG values are written as strings. */
   readonly quoteLargeNumbers?: boolean;
+  /** The row encoding; JSON by default. */
+  readonly rows?: ExecuteOptions['rows'];
 }
 
 /** A change to the table, and its rows. */
@@ -88,7 +90,7 @@ export class ChangeFeed {
   constructor(
     statement: FollowedQuery,
     at: FeedStart,
-    { closed, quoteLargeNumbers = false }: FeedOptions = {},
+    { closed, quoteLargeNumbers = false, rows }: FeedOptions = {},
   ) {
     if (statement.description.kind !== 'select') {
       const message = 'change feeds support only SELECT columns FROM table WHERE condition';
@@ -97,7 +99,7 @@ export class ChangeFeed {
     this.#statement = statement;
     this.#at = at;
     this.#closed = closed;
-    this.#rows = { format: 'json', quoteLargeNumbers };
+    this.#rows = rows ?? { format: 'json', quoteLargeNumbers };
   }
 
   /** Closes the feed, even if it is waiting. */
@@ -162,7 +164,8 @@ export class ChangeFeed {
       const inside = isInsideCommit ? { txn: before.txn, rows } : null;
       const position = following === null ? { txn: change.txn, rows: 0 } : inside;
       this.#at = position ?? this.#at;
-      yield { bytes: withoutComma(chunk.bytes), rows: chunk.rows, position };
+      const bytes = this.#rows.format === 'json' ? withoutComma(chunk.bytes) : chunk.bytes;
+      yield { bytes, rows: chunk.rows, position };
       chunk = following;
     }
     this.#at = { txn: change.txn, rows: 0 };

@@ -141,11 +141,14 @@ export class PreparedStatement {
     }
   }
 
-  /** Executes the statement once; permissions are checked at every execution. */
+  /**
+   * Executes the statement once; permissions are checked at every execution. The signal cancels an
+   * execution that has no reply yet.
+   */
   async execute(
     parameters: Parameters,
     how: Execute,
-    given: TimeBounds = ALL_TIME,
+    given: PrepareOptions = ALL_TIME,
   ): Promise<ExecuteReply> {
     this.#host.refuseIfStopping();
     const sinceMs = performance.now() - given.elapsedMs;
@@ -153,6 +156,10 @@ export class PreparedStatement {
     const mayChange = typeof how === 'function';
     const execution = { queryId: this.#host.database.newQueryId(), isCancelled: false };
     this.#waiting.push(execution);
+    const aborted = (): void => {
+      this.#cancel(execution);
+    };
+    given.signal?.addEventListener('abort', aborted, { once: true });
     try {
       const { operated } = this.#bound().terms;
       const values = operated === null ? parameters : await this.#operate(operated, parameters);
@@ -171,6 +178,7 @@ export class PreparedStatement {
       this.#observe(sinceMs);
       throw this.#host.failure(error);
     } finally {
+      given.signal?.removeEventListener('abort', aborted);
       this.#waiting.splice(this.#waiting.indexOf(execution), 1);
     }
   }
@@ -220,9 +228,13 @@ export class PreparedStatement {
   /** Cancels executions that are waiting for their first rows; a stream has its own `cancel`. */
   cancel(): void {
     for (const execution of this.#waiting) {
-      execution.isCancelled = true;
-      this.#host.database.cancelQuery(execution.queryId);
+      this.#cancel(execution);
     }
+  }
+
+  #cancel(execution: Execution): void {
+    execution.isCancelled = true;
+    this.#host.database.cancelQuery(execution.queryId);
   }
 
   /** Throws `AccessDenied` if the session may not, or may no longer, run the statement. */

@@ -84,6 +84,8 @@ pub enum CopyFormat {
     Csv,
     /// Binary values.
     Binary,
+    /// Each chunk is an Arrow IPC stream whose fields have the names of the INSERT's columns.
+    Arrow,
 }
 
 /// How the first line of COPY data is treated.

@@ -34,6 +34,7 @@ pub use handoff::{Handoff, HandoffResult};
 pub use ingest::transaction::Transaction;
 pub use ingest::writer::{TableIndex, Writer};
 pub use ingest::{Appender, CopyTarget, Messages};
+pub use open::handles::Handle;
 pub use runtime::cancel::CancelToken;
 pub use runtime::registry::Registration;
 pub use runtime::{guard, log};

@@ -128,9 +128,14 @@ impl RealVfs {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
+                let holder = std::fs::read_to_string(&full).unwrap_or_default();
+                let holder = match holder.trim() {
+                    "" => String::new(),
+                    process => format!(" [pid={process}]"),
+                };
                 return Err(EngineError::new(
                     ErrorCode::RootLocked,
-                    format!("{} is in use by another process", self.root.display()),
+                    format!("{} is in use by another process{holder}", self.root.display()),
                 ));
             }
             Err(errno) => return Err(failed(&errno.into())),

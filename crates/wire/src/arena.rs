@@ -17,15 +17,16 @@
 
 use arrow::compute::cast;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, IntervalMonthDayNanoType};
+use arrow_array::types::Int32Type;
 use arrow_array::{
     Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, StructArray,
     UInt32Array,
 };
-use arrow_buffer::{IntervalMonthDayNano, NullBuffer};
+use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
-use tidemark_types::period::Period;
-use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, double_array};
+use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, double_array};
+
+use crate::text_column::text_column;
 
 const ALIGNMENT: usize = 64;
 const HEADER_BYTES: usize = 64;
@@ -51,7 +52,12 @@ pub(crate) fn append_arena(
     out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
     let mut arena = Arena { base: out.len(), out };
     arena.put_zeros(HEADER_BYTES);
-    let columns = batch.columns().iter().map(readable).collect::<EngineResult<Vec<_>>>()?;
+    let columns = batch.columns().iter().enumerate();
+    let columns = columns.map(|(index, column)| match fields.get(index) {
+        Some(field) => readable_as(field, column),
+        None => readable(column),
+    });
+    let columns = columns.collect::<EngineResult<Vec<_>>>()?;
     let arrays = columns
         .iter()
         .map(|column| arena.put_array(column.as_ref()))
@@ -91,15 +97,27 @@ fn unreadable(data_type: &DataType) -> EngineError {
     )
 }
 
+/// Converts a column of an SQL type. As in Parquet files, types without an Arrow counterpart are
+/// represented by their strings.
+fn readable_as(field: &Field, column: &ArrayRef) -> EngineResult<ArrayRef> {
+    match field.sql_type {
+        SqlType::Char
+        | SqlType::Ipv4
+        | SqlType::Geohash(_)
+        | SqlType::Interval
+        | SqlType::Period
+            if *column.data_type() != DataType::Null =>
+        {
+            text_column(field, column)
+        }
+        _ => readable(column),
+    }
+}
+
 /// Converts a column to types that the reader supports.
 fn readable(column: &ArrayRef) -> EngineResult<ArrayRef> {
     if double_array::DoubleArrays::new(column).is_some() {
         return double_array::to_nested(column);
-    }
-    if let Some(periods) = column.as_primitive_opt::<IntervalMonthDayNanoType>() {
-        let text = |period: IntervalMonthDayNano| Period::from(period).text();
-        let texts: StringArray = periods.iter().map(|period| period.map(text)).collect();
-        return Ok(std::sync::Arc::new(texts));
     }
     let target = match column.data_type() {
         DataType::Utf8View

@@ -22,6 +22,7 @@ mod qwp;
 mod row_encoder;
 mod row_group;
 mod symbols;
+mod text_column;
 mod websocket;
 mod zip;
 

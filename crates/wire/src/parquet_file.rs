@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use arrow::compute::cast;
-use arrow_array::builder::StringBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowTimestampType, Int8Type, Int16Type, TimestampMicrosecondType, TimestampMillisecondType,
@@ -32,9 +31,8 @@ use tidemark_types::{
     EngineError, EngineResult, ErrorCode, Field, PartitionBy, SqlType, double_array,
 };
 
-use crate::cells;
-use crate::columns::{Column, geohash_bits};
 use crate::row_group::{RowGroup, failed};
+use crate::text_column::text_column;
 
 /// Footer key for the SQL types.
 const METADATA_KEY: &str = "tidemark";
@@ -462,49 +460,4 @@ fn without_nulls(array: &ArrayRef) -> Option<ArrayRef> {
     let values = array.as_primitive_opt::<Int16Type>()?;
     let filled = values.iter().map(|value| value.unwrap_or(0));
     Some(Arc::new(Int16Array::from_iter_values(filled)))
-}
-
-/// Converts values that only the dialect can read to strings.
-fn text_column(field: &Field, array: &ArrayRef) -> EngineResult<ArrayRef> {
-    let column = Column::new(field.sql_type, array.as_ref()).ok_or_else(|| {
-        EngineError::internal(format!("column \"{}\" has type {}", field.name, array.data_type()))
-    })?;
-    let mut texts = StringBuilder::new();
-    let mut text = Vec::new();
-    for row in 0..array.len() {
-        text.clear();
-        if push_text(&mut text, &column, row) {
-            texts.append_value(String::from_utf8_lossy(&text));
-        } else {
-            texts.append_null();
-        }
-    }
-    Ok(Arc::new(texts.finish()))
-}
-
-/// Appends a cell's text; returns `false` if the cell is null.
-fn push_text(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
-    match column {
-        Column::Char(values) => match values.get(row).filter(|unit| *unit != 0) {
-            Some(unit) => cells::push_char(out, unit),
-            None => return false,
-        },
-        Column::Ipv4(values) => match values.get(row) {
-            Some(address) => cells::push_ipv4(out, address),
-            None => return false,
-        },
-        Column::Period(values) => match values.get(row) {
-            Some(period) => cells::push_period(out, period),
-            None => return false,
-        },
-        Column::Geohash { bits, array } => match geohash_bits(*array, row) {
-            Some(value) => cells::push_geohash(out, *bits, value),
-            None => return false,
-        },
-        Column::Interval { nulls, lo, hi } if nulls.is_none_or(|nulls| nulls.is_valid(row)) => {
-            cells::push_interval(out, [*lo, *hi], row);
-        }
-        _ => return false,
-    }
-    true
 }

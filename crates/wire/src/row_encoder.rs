@@ -1,6 +1,9 @@
 //! Entry point for all encoders: choose a format once, then pass batches and get bytes.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
+use arrow_schema::Schema;
 use tidemark_types::{EngineResult, Field, PartitionBy};
 
 use crate::arena;
@@ -58,7 +61,7 @@ enum Encoder {
     Qwp(Box<QwpMessages>),
     Parquet(Box<ParquetFile>),
     ParquetArchive(Box<ParquetArchive>),
-    Arrow(Vec<Field>),
+    Arrow { fields: Vec<Field>, is_empty: bool },
 }
 
 impl RowEncoder {
@@ -86,7 +89,7 @@ impl RowEncoder {
             RowFormat::Parquet(options) => {
                 Encoder::Parquet(Box::new(ParquetFile::new(fields, timestamp, &options)?))
             }
-            RowFormat::Arrow => Encoder::Arrow(fields.to_vec()),
+            RowFormat::Arrow => Encoder::Arrow { fields: fields.to_vec(), is_empty: true },
         };
         Ok(Self { encoder })
     }
@@ -101,7 +104,10 @@ impl RowEncoder {
             Encoder::Qwp(messages) => messages.encode(batch),
             Encoder::Parquet(file) => file.encode(batch, out),
             Encoder::ParquetArchive(archive) => archive.encode(batch, out),
-            Encoder::Arrow(fields) => arena::append_arena(fields, batch, out),
+            Encoder::Arrow { fields, is_empty } => {
+                *is_empty = false;
+                arena::append_arena(fields, batch, out)
+            }
         }
     }
 
@@ -123,11 +129,17 @@ impl RowEncoder {
         }
     }
 
-    /// Appends the end of the result. For an empty CSV result, this is the header; for a Parquet
-    /// file, the last row group and the footer.
+    /// Appends the end of the result. For an empty CSV or Arrow result, this is the header or the
+    /// columns; for a Parquet file, the last row group and the footer.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
         match &mut self.encoder {
-            Encoder::Json(_) | Encoder::Pg(_) | Encoder::Arrow(_) => Ok(()),
+            Encoder::Json(_) | Encoder::Pg(_) => Ok(()),
+            Encoder::Arrow { fields, is_empty } => {
+                if std::mem::take(is_empty) {
+                    arena::append_arena(fields, &no_rows(fields), out)?;
+                }
+                Ok(())
+            }
             Encoder::Csv(rows) => {
                 rows.finish(out);
                 Ok(())
@@ -140,4 +152,16 @@ impl RowEncoder {
             Encoder::ParquetArchive(archive) => archive.finish(out),
         }
     }
+}
+
+/// Returns a batch of these columns without rows.
+fn no_rows(fields: &[Field]) -> RecordBatch {
+    let fields = fields.iter().map(|field| {
+        arrow_schema::Field::new(
+            &field.name,
+            field.sql_type.arrow_type(),
+            field.sql_type.is_nullable(),
+        )
+    });
+    RecordBatch::new_empty(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
 }

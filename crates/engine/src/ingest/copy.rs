@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use tidemark_border::{AppendProgress, CopyFormat as Format, CopyMistake, CopyReply, CopySpec};
+use tidemark_border::{AppendProgress, CopyFormat, CopyMistake, CopyReply, CopySpec};
 use tidemark_ingest as ingest;
 use tidemark_ingest::{CopyBatch, CopyColumn, CopyFailure, CopyReader, CopyResult, LineMarks};
 use tidemark_planner::{BoundInsert, InsertSource, InsertTemplate};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 
+use super::arrow_stream::ArrowStreams;
 use super::feed::{Feed, Reader, ended};
 use super::sink::{RowSink, Target};
 use crate::database::{Database, given};
@@ -36,9 +37,25 @@ pub(crate) struct CopyAppender {
 
 /// Converts the data into table rows.
 struct CopyRows {
-    reader: CopyReader,
+    reader: Format,
     insert: BoundInsert,
     sink: Arc<RowSink>,
+}
+
+/// Parses the data.
+enum Format {
+    /// Lines or binary values.
+    Values(Box<CopyReader>),
+    Arrow(ArrowStreams),
+}
+
+impl Format {
+    fn rows(&self) -> u64 {
+        match self {
+            Self::Values(reader) => reader.rows(),
+            Self::Arrow(streams) => streams.rows(),
+        }
+    }
 }
 
 impl CopyRows {
@@ -51,7 +68,13 @@ impl CopyRows {
 
     fn finish(self) -> Result<u64, CopyFailure> {
         let Self { mut reader, insert, sink } = self;
-        reader.finish(&mut |batch| Self::take(&insert, &sink, &batch))?;
+        match &mut reader {
+            Format::Values(reader) => {
+                reader.finish(&mut |batch| Self::take(&insert, &sink, &batch))?;
+            }
+            // Each chunk contained a complete stream.
+            Format::Arrow(_) => {}
+        }
         if reader.rows() > 0 {
             failpoint::hit("engine.commit")?;
         }
@@ -65,7 +88,11 @@ impl Reader for CopyRows {
 
     fn read(&mut self, bytes: &[u8]) -> CopyResult {
         let Self { reader, insert, sink } = self;
-        reader.feed(bytes, &mut |batch| Self::take(insert, sink, &batch))
+        let mut take = |batch: CopyBatch| Self::take(insert, sink, &batch);
+        match reader {
+            Format::Values(reader) => reader.feed(bytes, &mut take),
+            Format::Arrow(streams) => streams.feed(bytes.to_vec(), &mut take),
+        }
     }
 
     fn rows(&self) -> u64 {
@@ -81,7 +108,7 @@ impl CopyAppender {
         spec: &[u8],
     ) -> EngineResult<Self> {
         let spec: CopySpec = given(spec, "appender")?;
-        let reader = CopyReader::new(reader_spec(&spec, template(&insert)?)?);
+        let reader = reader_of(&spec, template(&insert)?)?;
         let schema = insert.table.schema();
         let target = if let Some(block) = block {
             Target::Block(block, Arc::clone(schema))
@@ -157,7 +184,7 @@ fn located(template: &InsertTemplate, batch: &CopyBatch, error: EngineError) -> 
     CopyFailure { line: batch.lines.get(good).copied(), error: Box::new(error) }
 }
 
-fn reader_spec(spec: &CopySpec, template: &InsertTemplate) -> EngineResult<ingest::CopySpec> {
+fn reader_of(spec: &CopySpec, template: &InsertTemplate) -> EngineResult<Format> {
     let targets = template.targets();
     if targets.len() != spec.columns.len() {
         return Err(EngineError::internal("the columns of COPY do not match its INSERT"));
@@ -170,18 +197,21 @@ fn reader_spec(spec: &CopySpec, template: &InsertTemplate) -> EngineResult<inges
         let null = spec.null_text.as_bytes().to_vec();
         Ok(LineMarks { delimiter: mark(spec.delimiter)?, null })
     };
-    Ok(ingest::CopySpec {
-        format: match spec.format {
-            Format::Text => ingest::CopyFormat::Text(marks()?),
-            Format::Csv => {
-                let (quote, escape) = (mark(spec.quote)?, mark(spec.escape)?);
-                ingest::CopyFormat::Csv { marks: marks()?, quote, escape }
-            }
-            Format::Binary => ingest::CopyFormat::Binary,
-        },
-        header: spec.header,
-        columns: targets.into_iter().zip(&spec.columns).map(column).collect(),
-    })
+    let format = match spec.format {
+        CopyFormat::Text => ingest::CopyFormat::Text(marks()?),
+        CopyFormat::Csv => {
+            let (quote, escape) = (mark(spec.quote)?, mark(spec.escape)?);
+            ingest::CopyFormat::Csv { marks: marks()?, quote, escape }
+        }
+        CopyFormat::Binary => ingest::CopyFormat::Binary,
+        CopyFormat::Arrow => {
+            let names = targets.into_iter().map(|(name, _)| name).collect();
+            return Ok(Format::Arrow(ArrowStreams::new(names)));
+        }
+    };
+    let columns = targets.into_iter().zip(&spec.columns).map(column).collect();
+    let spec = ingest::CopySpec { format, header: spec.header, columns };
+    Ok(Format::Values(Box::new(CopyReader::new(spec))))
 }
 
 fn mark(character: char) -> EngineResult<u8> {

@@ -6,6 +6,7 @@
 //! of them use a `writer`, which either commits the rows immediately or adds them to the block of a
 //! `transaction`.
 
+mod arrow_stream;
 mod columns;
 mod copy;
 mod csv;

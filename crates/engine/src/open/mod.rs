@@ -3,6 +3,7 @@
 //! `settings` converts options into component settings; `root` prepares the directory and its
 //! tables.
 
+pub(crate) mod handles;
 mod root;
 mod settings;
 

@@ -1,4 +1,4 @@
-//! Maps Parquet columns to SQL types and cells.
+//! Maps the columns of Parquet files and Arrow streams to SQL types and cells.
 
 use std::sync::Arc;
 
@@ -95,9 +95,15 @@ fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>, is_enumeration: 
         return Field::new(name, SqlType::Varchar);
     }
     let same = stored.filter(|stored| stored.name == *field.name());
-    let known = same.and_then(|stored| SqlType::parse_text(&stored.type_name));
-    let known = known.filter(|sql_type| is_readable_as(field.data_type(), *sql_type));
-    Field::new(name, known.unwrap_or_else(|| nearest_type(field.data_type())))
+    Field::new(name, sql_type_of(field.data_type(), same.map(|stored| stored.type_name.as_str())))
+}
+
+/// Returns the SQL type that this database recorded for a column, if the column can be read as
+/// that type; otherwise the nearest SQL type.
+pub(crate) fn sql_type_of(data_type: &DataType, recorded: Option<&str>) -> SqlType {
+    let known = recorded.and_then(SqlType::parse_text);
+    let known = known.filter(|sql_type| is_readable_as(data_type, *sql_type));
+    known.unwrap_or_else(|| nearest_type(data_type))
 }
 
 /// Whether a file's column can be read as the SQL type named in the footer.
@@ -214,8 +220,8 @@ fn is_text_type(sql_type: SqlType) -> bool {
     matches!(sql_type, SqlType::Symbol | SqlType::String | SqlType::Varchar)
 }
 
-/// Converts a file's column to the type that [`columns_of`] chose.
-pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
+/// Converts a column to the type that [`columns_of`] or [`sql_type_of`] chose.
+pub(crate) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     let array = &unpacked(array, to)?;
     let is_text = is_text(array.data_type());
     let converted = match (array.data_type(), to) {

@@ -5,7 +5,7 @@
 //! `tidemark-wire`); other columns get the nearest type. With several files, columns are matched by
 //! name. Directory names (`year=2026/month=01`) also become columns.
 
-mod columns;
+pub(crate) mod columns;
 mod file;
 mod footer;
 mod hive;

@@ -1,0 +1,97 @@
+/** Executions of statements as record batches, and loops that end at once when they are left. */
+import type { RecordBatch } from 'apache-arrow';
+
+import { arenaToBatch } from '../engine/arrow.js';
+import type { PreparedStatement, Summary } from '../session/index.js';
+import { encodeParameters } from './parameters.js';
+
+/** Limits of one execution. */
+export interface ExecutionOptions {
+  /** Cancels the statement; the call then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Timeout in milliseconds; one minute by default, one hour at most. */
+  readonly timeoutMs?: number | undefined;
+}
+
+export const NOTHING_COUNTED: Summary = {
+  rowsReturned: 0,
+  rowsTotal: 0,
+  rowsAffected: 0,
+  executeNanos: 0,
+};
+
+/**
+ * Executes a statement and yields its rows; a result without rows is one batch with the columns
+ * alone. Returns the totals.
+ */
+export async function* execution(
+  statement: PreparedStatement,
+  parameters: readonly unknown[],
+  { signal, timeoutMs }: ExecutionOptions,
+): AsyncGenerator<RecordBatch, Summary> {
+  signal?.throwIfAborted();
+  const values = encodeParameters(parameters, statement.description.parameters.length);
+  let cancel = (): void => undefined;
+  const aborted = (): void => cancel();
+  try {
+    const bounds = { elapsedMs: 0, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const how = { rows: { format: 'arrow' } } as const;
+    const reply = await statement.execute(
+      values,
+      how,
+      signal === undefined ? bounds : { ...bounds, signal },
+    );
+    const { stream } = reply;
+    cancel = (): void => stream?.cancel();
+    signal?.addEventListener('abort', aborted, { once: true });
+    let chunk = reply.chunk ?? (await stream?.next()) ?? null;
+    while (chunk !== null) {
+      signal?.throwIfAborted();
+      yield arenaToBatch(chunk.bytes);
+      chunk = (await stream?.next()) ?? null;
+    }
+    cancel = (): void => undefined;
+    return reply.summary ?? stream?.summary() ?? NOTHING_COUNTED;
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', aborted);
+    cancel();
+  }
+}
+
+/**
+ * A loop over a generator. Leaving it aborts the generator's signal, so that it ends even while a
+ * step waits; a generator alone would finish that step first.
+ */
+export function cancellable<T>(
+  generatorOf: (signal: AbortSignal) => AsyncGenerator<T, unknown>,
+  given?: AbortSignal,
+): AsyncIterableIterator<T> {
+  const left = new AbortController();
+  const signal = given === undefined ? left.signal : AbortSignal.any([given, left.signal]);
+  const generator = generatorOf(signal);
+  const end = { done: true, value: undefined } as const;
+  return {
+    async next(): Promise<IteratorResult<T, undefined>> {
+      try {
+        const { done = false, value } = await generator.next();
+        return done ? end : { done: false, value: value as T };
+      } catch (error) {
+        if (left.signal.aborted) {
+          return end;
+        }
+        throw error;
+      }
+    },
+    async return(): Promise<IteratorReturnResult<undefined>> {
+      left.abort();
+      await generator.return(undefined).catch(() => undefined);
+      return end;
+    },
+    [Symbol.asyncIterator](): AsyncIterableIterator<T> {
+      return this;
+    },
+  };
+}
