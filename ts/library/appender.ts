@@ -4,6 +4,7 @@ import {
   Bool,
   Data,
   type DataType,
+  Dictionary,
   Field,
   Float32,
   Float64,
@@ -53,6 +54,8 @@ type Prepare = (text: string) => Promise<PreparedStatement>;
 /** A day, and optionally a time with up to nine fractional digits and a zone. */
 const ISO =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:?\d{2})?)?$/;
+/** Maximum UTF-8 bytes per UTF-16 code unit. */
+const UNIT_BYTES = 3;
 /** Maximum number of rows encoded at once. */
 const BATCH_ROWS = 65_536;
 
@@ -83,7 +86,7 @@ export class TableAppender implements AsyncDisposable {
   /** Appends rows. Resolves when they are queued, which applies back-pressure. */
   async append(rows: NewRow | readonly NewRow[]): Promise<void> {
     const all = isRows(rows) ? rows : [rows];
-    const names = [...new Set(all.flatMap((row) => Object.keys(row)))];
+    const names = namesOf(all);
     for (let start = 0; start < all.length; start += BATCH_ROWS) {
       const part = all.slice(start, start + BATCH_ROWS);
       const columns = names.map((name) => [name, part.map((row) => row[name])] as const);
@@ -232,6 +235,17 @@ function isRows(rows: NewRow | readonly NewRow[]): rows is readonly NewRow[] {
   return Array.isArray(rows);
 }
 
+/** Returns the names that occur in any row. */
+function namesOf(rows: readonly NewRow[]): string[] {
+  const names = new Set<string>();
+  for (const row of rows) {
+    for (const name of Object.keys(row)) {
+      names.add(name);
+    }
+  }
+  return [...names];
+}
+
 /** Whether two names mean the same column. */
 function isSame(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
@@ -246,6 +260,7 @@ interface Encoding {
 }
 
 const TEXT: Encoding = { type: new Utf8(), encode: textOf };
+const SYMBOL: Encoding = { type: new Dictionary(new Utf8(), new Int32()), encode: textOf };
 const DOUBLES: Encoding = { type: new Float64(), own: Float64Array, encode: numberOf };
 const timestamps = (type: DataType, perMilli: bigint): Encoding => ({
   type,
@@ -266,6 +281,7 @@ const ENCODINGS: Readonly<Record<string, Encoding>> = {
   TIMESTAMP: timestamps(new TimestampMicrosecond(), 1_000n),
   TIMESTAMP_NS: timestamps(new TimestampNanosecond(), 1_000_000n),
   BINARY: { type: new Binary(), encode: bytesOf },
+  SYMBOL,
 };
 
 function encodingOf(sqlType: string): Encoding {
@@ -282,29 +298,77 @@ function encodingOf(sqlType: string): Encoding {
 
 function vectorOf(values: ColumnValues, sqlType: string): Vector {
   const { type, own, encode } = encodingOf(sqlType);
-  if (own === undefined) {
-    return vectorFromArray(
-      Array.from(values, (value) => ifPresent(value, encode)),
-      type,
-    );
-  }
   const { length } = values;
-  if (values instanceof own) {
+  if (own !== undefined && values instanceof own) {
     return new Vector([new Data(type, 0, length, 0, [undefined, values])]);
   }
-  const data = new own(length) as unknown as unknown[];
-  const nullBitmap = new Uint8Array(Math.ceil(length / 8));
+  const given = Array.from(values, (value) => ifPresent(value, encode));
+  if (own !== undefined) {
+    return fixedVector(type, given, new own(length) as unknown[]);
+  }
+  if (type instanceof Dictionary) {
+    return symbolVector(type as Dictionary, given as (string | null)[]);
+  }
+  return type instanceof Utf8
+    ? textVector(given as (string | null)[])
+    : vectorFromArray(given, type);
+}
+
+/** Copies the values to `cells`, a typed array. */
+function fixedVector(type: DataType, values: readonly unknown[], cells: unknown[]): Vector {
+  const nullBitmap = new Uint8Array(Math.ceil(values.length / 8));
   let nullCount = 0;
-  for (let row = 0; row < length; row += 1) {
-    const value = ifPresent(values[row], encode);
+  values.forEach((value, row) => {
     if (value === null) {
       nullCount += 1;
     } else {
-      data[row] = value;
+      cells[row] = value;
       nullBitmap[row >> 3] = (nullBitmap[row >> 3] ?? 0) | (1 << (row & 7));
     }
-  }
-  return new Vector([new Data(type, 0, length, nullCount, [undefined, data, nullBitmap])]);
+  });
+  const buffers = [undefined, cells, nullBitmap];
+  return new Vector([new Data(type, 0, values.length, nullCount, buffers as never)]);
+}
+
+/** Each string is sent once. */
+function symbolVector(type: Dictionary, values: readonly (string | null)[]): Vector {
+  const keys = new Map<string, number>();
+  const cells = values.map((value) => {
+    const key = value === null ? null : (keys.get(value) ?? keys.size);
+    if (value !== null && key === keys.size) {
+      keys.set(value, key);
+    }
+    return key;
+  });
+  const [data] = fixedVector(
+    type,
+    cells,
+    new Int32Array(values.length) as unknown as unknown[],
+  ).data;
+  const { nullCount, buffers } = data as Data;
+  const texts = textVector([...keys.keys()]);
+  return new Vector([new Data(type, 0, values.length, nullCount, buffers, [], texts)]);
+}
+
+/** Encodes all strings into one buffer, which is faster than one call of the encoder for each. */
+function textVector(values: readonly (string | null)[]): Vector {
+  const units = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
+  const bytes = Buffer.allocUnsafe(units * UNIT_BYTES);
+  const offsets = new Int32Array(values.length + 1);
+  const nullBitmap = new Uint8Array(Math.ceil(values.length / 8));
+  let nullCount = 0;
+  let at = 0;
+  values.forEach((value, row) => {
+    if (value === null) {
+      nullCount += 1;
+    } else {
+      at += bytes.write(value, at);
+      nullBitmap[row >> 3] = (nullBitmap[row >> 3] ?? 0) | (1 << (row & 7));
+    }
+    offsets[row + 1] = at;
+  });
+  const buffers = [offsets, bytes.subarray(0, at), nullBitmap];
+  return new Vector([new Data(TEXT.type, 0, values.length, nullCount, buffers as never)]);
 }
 
 function ifPresent(value: unknown, encode: (value: unknown) => unknown): unknown {
