@@ -42,7 +42,7 @@ test('values of every type are read from the arena without copying', (t) => {
   t.is(value('boolean'), true);
   t.is(value('byte'), -1);
   t.is(value('short'), 2);
-  t.is(value('char'), 'c'.charCodeAt(0));
+  t.is(value('char'), 'c');
   t.is(value('int'), 3);
   t.is(value('long'), 4n);
   t.is(value('float'), 1.5);
@@ -50,8 +50,8 @@ test('values of every type are read from the arena without copying', (t) => {
   t.is(value('symbol'), 'sy"m');
   t.is(value('string'), 'a\nb\\');
   t.is(value('varchar'), '');
-  t.is(value('ipv4'), 0x01020304);
-  t.is(value('geohash'), 85);
+  t.is(value('ipv4'), '1.2.3.4');
+  t.is(value('geohash'), '1010101');
   t.is(value('decimal'), '-12.34');
   t.is(value('wide'), '123450000.678');
   t.deepEqual([...(value('binary') as Uint8Array)], [1, 2]);
@@ -68,8 +68,7 @@ test('values of every type are read from the arena without copying', (t) => {
     const values = batch.getChild(name)?.data[0]?.values as BigInt64Array;
     t.is(values[0], timestamp, name);
   }
-  const interval = batch.getChild('interval')?.data[0]?.children[1]?.values as BigInt64Array;
-  t.is(interval[0], 86_400_000_000n);
+  t.is(value('interval'), "('1970-01-01T00:00:00.000Z', '1970-01-02T00:00:00.000Z')");
   for (const name of ['double', 'timestamp', 'int', 'symbol']) {
     t.is((batch.getChild(name)?.data[0]?.values as Float64Array).buffer, arena, name);
   }
