@@ -135,6 +135,37 @@ test.serial('too many parts are an error', async (t) => {
   t.true((await upload(Buffer.concat(nine))).error instanceof Error);
 });
 
+test.serial('a part with a malformed header is an error, not skipped', async (t) => {
+  const good = part('data', 'a,b\n', 'x');
+  const malformed = [
+    'Content-Disposition form-data; name="data"\r\n\r\nrows\r\n',
+    'Content-Disposition: attachment; name="data"\r\n\r\nrows\r\n',
+    'Content-Type: text/csv\r\n\r\nrows\r\n',
+    'Content-Disposition: form-data; name="data"\r\n',
+  ];
+  for (const text of malformed) {
+    const bad = Buffer.from(`--b\r\n${text}`);
+    for (const body of [[good, bad], [bad, good], [bad]]) {
+      const result = await upload(Buffer.concat([...body, END]));
+      t.regex(result.error?.message ?? '', /^malformed multipart body: a part header/, text);
+    }
+  }
+});
+
+test.serial('file names may be escaped or extended, and text may follow the end', async (t) => {
+  const named = async (parameters: string): Promise<unknown> => {
+    const head = `--b\r\ncontent-disposition: Form-Data; ${parameters}\r\n\r\nx\r\n`;
+    const { parts, error } = await upload(Buffer.from(`before\r\n${head}--b--\r\nafter\r\n--b`));
+    return error ?? [parts[0]?.name, parts[0]?.filename];
+  };
+  t.deepEqual(await named('name=data; filename=a.csv'), ['data', 'a.csv']);
+  t.deepEqual(await named('filename="a;\\"b\\".csv"; name="d"'), ['d', 'a;"b".csv']);
+  t.deepEqual(await named('name="d"; filename="C:\\dir\\x"'), ['d', 'C:\\dir\\x']);
+  t.deepEqual(await named(`name="d"; filename="e"; filename*=UTF-8''%C3%A9`), ['d', 'é']);
+  t.deepEqual(await named(`name="d"; filename="e"; filename*=UTF-8''%C3`), ['d', 'e']);
+  t.deepEqual(await named(`name="${'\\'.repeat(10_000)}`), ['', null]);
+});
+
 test.serial('a compressed body is inflated; a compression bomb is refused', async (t) => {
   const headers = { 'Content-Encoding': 'gzip' };
   const body = Buffer.concat([part('data', 'a,b\n', 'x'), END]);

@@ -1,32 +1,38 @@
 /**
- * Streams an upload's parts one after another, without buffering a whole part. busboy splits the
- * body, and a slow consumer slows down the socket.
+ * Streams an upload's parts one after another, without buffering a whole part. Dicer, the parser of
+ * `@fastify/busboy`, splits the body, and a slow consumer slows down the socket.
  */
 import type { IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 
-import busboy from 'busboy';
+import { Dicer } from '@fastify/busboy';
 
 import type { ImportPart } from '../../ingest/index.js';
 import { BodyError, decodedBody, onEarlyEnd, watchBody } from './request-body.js';
 
 const MAX_PARTS = 8;
 const MAX_PART_HEADERS = 16;
-/** The parser buffers the complete content of a part without a file name. */
-const MAX_FIELD_BYTES = 16 * 1024 * 1024;
+const MAX_PART_HEADER_BYTES = 16 * 1024;
 const CHUNK_BYTES = 512 * 1024;
 const MAX_BOUNDARY_LENGTH = 70;
+const BOUNDARY = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i;
+/** A parameter of Content-Disposition. Its value is a token or a quoted string with escapes. */
+const PARAMETER = /;\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g;
 
 /** Returns the problem with an invalid multipart content type; `null` if the type is valid. */
 export function multipartProblem(type: string): string | null {
   if (!/^multipart\/form-data\b/i.test(type)) {
     return 'Non-multipart POST not supported';
   }
-  const boundary = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(type);
-  const length = (boundary?.[1] ?? boundary?.[2] ?? '').length;
+  const { length } = boundaryOf(type);
   return length >= 1 && length <= MAX_BOUNDARY_LENGTH
     ? null
     : 'malformed multipart body: the boundary is missing or too long';
+}
+
+function boundaryOf(type: string): string {
+  const match = BOUNDARY.exec(type);
+  return match?.[1] ?? match?.[2] ?? '';
 }
 
 /**
@@ -42,12 +48,6 @@ export async function* readParts(
   const parser = createParser(request, queue);
   const stop = watchBody(request, stallMs, (error) => parser.destroy(error));
   // Not `pipeline`, which would destroy the request and with it the error response.
-  parser.once('error', (error) => {
-    queue.finish(bodyError(error));
-  });
-  parser.once('close', () => {
-    queue.finish(null);
-  });
   body.once('error', (error) => parser.destroy(error));
   onEarlyEnd(request, (error) => parser.destroy(error));
   body.pipe(parser);
@@ -65,45 +65,81 @@ export async function* readParts(
   }
 }
 
-function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy {
-  const parser = busboy({
-    headers: request.headers,
-    preservePath: true,
-    // Keeps strings as raw bytes, because the import decodes them and must detect invalid UTF-8.
-    defCharset: 'latin1',
-    defParamCharset: 'utf8',
+function createParser(request: IncomingMessage, queue: PartQueue): Dicer {
+  // Not a literal argument, because the declared type lacks some of the options.
+  const options = {
+    boundary: boundaryOf(request.headers['content-type'] ?? ''),
+    maxHeaderPairs: MAX_PART_HEADERS,
+    maxHeaderSize: MAX_PART_HEADER_BYTES,
+    partHwm: CHUNK_BYTES,
     highWaterMark: CHUNK_BYTES,
-    fileHwm: CHUNK_BYTES,
-    limits: {
-      parts: MAX_PARTS + 1,
-      headerPairs: MAX_PART_HEADERS,
-      fieldSize: MAX_FIELD_BYTES,
-    },
-  });
-  let found = 0;
-  const add = (part: QueuedPart): void => {
-    found += 1;
-    if (found > MAX_PARTS) {
-      parser.destroy(new BodyError(400, `too many parts [limit=${MAX_PARTS}]`));
-    } else {
-      queue.push(part);
-    }
+    // The body can be complete before its parts are read.
+    autoDestroy: false,
   };
-  parser.on('file', (name: string | undefined, stream, info: { filename?: string }) => {
+  const parser = new Dicer(options);
+  let found = 0;
+  let named = 0;
+  let last: Readable | null = null;
+  parser.on('part', (stream) => {
+    found += 1;
+    last = stream;
     // An error on a stream without a reader must not end the process.
     stream.on('error', () => undefined);
-    add({ name: name ?? '', filename: info.filename ?? null, stream });
-  });
-  parser.on('field', (name: string | undefined, value, info) => {
-    if (info.valueTruncated) {
-      const problem = `a part without a file name is too large [limit=${MAX_FIELD_BYTES}]`;
-      parser.destroy(new BodyError(413, problem));
-      return;
+    stream.on('header', (header: { 'content-disposition'?: string[] }) => {
+      const disposition = dispositionOf(header['content-disposition']?.[0] ?? '');
+      if (disposition === null) {
+        parser.destroy(malformedHeader());
+      } else if (!parser.destroyed) {
+        named += 1;
+        queue.push({ ...disposition, stream });
+      }
+    });
+    if (named < found - 1) {
+      parser.destroy(malformedHeader());
+    } else if (found > MAX_PARTS) {
+      parser.destroy(new BodyError(400, `too many parts [limit=${MAX_PARTS}]`));
     }
-    const stream = Readable.from([Buffer.from(value, 'latin1')]);
-    add({ name: name ?? '', filename: null, stream });
+  });
+  parser.on('error', (error) => {
+    queue.finish(bodyError(error));
+    last?.destroy(error);
+  });
+  parser.on('finish', () => {
+    queue.finish(named < found ? malformedHeader() : null);
   });
   return parser;
+}
+
+function malformedHeader(): BodyError {
+  return new BodyError(400, 'malformed multipart body: a part header is malformed');
+}
+
+/** Returns the names in a Content-Disposition header; `null` if the part is not form data. */
+function dispositionOf(header: string): Pick<QueuedPart, 'name' | 'filename'> | null {
+  if (!/^form-data\s*(?:;|$)/i.test(header)) {
+    return null;
+  }
+  const parameters = new Map<string, string>();
+  for (const [, name = '', quoted, token = ''] of header.matchAll(PARAMETER)) {
+    // The parser returns one character for each byte.
+    const bytes = quoted?.replaceAll(/\\(["\\])/g, '$1') ?? token;
+    parameters.set(name.toLowerCase(), Buffer.from(bytes, 'latin1').toString());
+  }
+  const filename = parameters.get('filename');
+  return {
+    name: parameters.get('name') ?? '',
+    filename: extendedValue(parameters.get('filename*')) ?? filename ?? null,
+  };
+}
+
+/** Decodes `UTF-8''a%20b`; other character sets are ignored. */
+function extendedValue(text: string | undefined): string | undefined {
+  const encoded = /^utf-8'[^']*'(.*)$/i.exec(text ?? '')?.[1];
+  try {
+    return encoded === undefined ? undefined : decodeURIComponent(encoded);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -136,7 +172,7 @@ interface QueuedPart {
 }
 
 /**
- * Parts that were found but not yet consumed; busboy finds the next part while the current one is
+ * Parts that were found but not yet consumed; the parser finds the next part while the current one is
  * being read.
  */
 class PartQueue {
