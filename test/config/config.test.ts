@@ -56,6 +56,26 @@ test('unknown keys cause notices, or errors if requested', (t) => {
   });
 });
 
+test('a mistyped key is reported with the most similar known key', (t) => {
+  const notices = (set: string[], environment = {}, path?: string): readonly string[] =>
+    loadConfig({ set, environment, ...(path === undefined ? {} : { file: path }) }).notices;
+  const ignored = (name: string): string =>
+    `configuration key '${name}' is unsupported and ignored`;
+  t.deepEqual(notices(['htp.bind.to=1']), [
+    `${ignored('htp.bind.to')}; did you mean 'http.bind.to'?`,
+  ]);
+  t.deepEqual(notices([], {}, file('Query.Timout=5s\n')), [
+    `${ignored('Query.Timout')}; did you mean 'query.timeout'?`,
+  ]);
+  t.deepEqual(notices([], { QDB_LOG_LEVL: 'info' }), [
+    `${ignored('QDB_LOG_LEVL')}; did you mean 'QDB_LOG_LEVEL'?`,
+  ]);
+  t.deepEqual(notices(['no.such.key=1']), [ignored('no.such.key')]);
+  t.throws(() => loadConfig({ set: ['pg.pasword=x', 'config.validation.strict=true'] }), {
+    message: "unknown configuration keys: pg.pasword (did you mean 'pg.password'?)",
+  });
+});
+
 test('an invalid value is reported with its key and source', (t) => {
   const bad = [
     ['query.timeout=soon', /^query\.timeout \(--set\): expected a duration/],

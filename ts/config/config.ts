@@ -8,6 +8,7 @@ import { readFileSync, statSync } from 'node:fs';
 import type { OpenOptions } from '../border/types.generated.js';
 import { parseProperties } from './properties.js';
 import { ALL_KEYS, type Key, KEYS } from './registry.js';
+import { similarKey } from './similar-key.js';
 import { ValueError } from './units.js';
 
 type ValueSource = 'default' | 'conf' | 'env' | 'set' | 'file';
@@ -176,9 +177,13 @@ class Loader {
     }
     const unknown = this.#unknownKeys();
     if (entries.get(KEYS.configStrict.name)?.value === true && unknown.length > 0) {
-      throw new ConfigError(`unknown configuration keys: ${unknown.join(', ')}`);
+      const names = unknown.map(({ name, hint }) => (hint === '' ? name : `${name} (${hint})`));
+      throw new ConfigError(`unknown configuration keys: ${names.join(', ')}`);
     }
-    const notices = unknown.map((name) => `configuration key '${name}' is unsupported and ignored`);
+    const notices = unknown.map(({ name, hint }) => {
+      const notice = `configuration key '${name}' is unsupported and ignored`;
+      return hint === '' ? notice : `${notice}; ${hint}`;
+    });
     return new Config(entries, notices, sources);
   }
 
@@ -248,7 +253,8 @@ class Loader {
     return text === undefined ? null : { text, source: 'conf', origin: this.#fileName };
   }
 
-  #unknownKeys(): string[] {
+  /** Returns the unknown keys, each with a hint that names the most similar known key. */
+  #unknownKeys(): { name: string; hint: string }[] {
     const known = new Set<string>();
     const knownVariables = new Set<string>();
     for (const key of ALL_KEYS) {
@@ -263,10 +269,14 @@ class Loader {
     }
     const written = [...this.#file.keys(), ...this.#set.keys()];
     const variables = Object.keys(this.#environment).filter((name) => name.startsWith('QDB_'));
-    return [
-      ...written.filter((name) => !known.has(name)),
-      ...variables.filter((name) => !knownVariables.has(name)),
-    ];
+    const unknownIn = (names: string[], all: Set<string>): { name: string; hint: string }[] =>
+      names
+        .filter((name) => !all.has(name))
+        .map((name) => {
+          const similar = similarKey(name, all);
+          return { name, hint: similar === null ? '' : `did you mean '${similar}'?` };
+        });
+    return [...unknownIn(written, known), ...unknownIn(variables, knownVariables)];
   }
 }
 
