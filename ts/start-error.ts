@@ -26,9 +26,6 @@ export function packageVersion(): string {
 /** Shortens an error to one line: `EACCES: permission denied, mkdir '…'` → `permission denied`. */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  if (message.includes('native/index.js')) {
-    return 'the native addon is missing; run npm run build';
-  }
   const system = /^E[A-Z]+: ([^,]+)/.exec(message)?.[1];
   return (system ?? message).replaceAll(/\s*\n\s*/g, ' ');
 }

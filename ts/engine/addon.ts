@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module';
 
 import type * as Addon from '#native';
+import { addonProblem, loadProblem } from './addon-file.js';
 
 export type {
   NativeAppender,
@@ -22,4 +23,18 @@ export type {
 
 const require = createRequire(import.meta.url);
 
-export const native = require('#native') as typeof Addon;
+export const native = load();
+
+/** The error's message is one line that says what to do. */
+function load(): typeof Addon {
+  const loader = require.resolve('#native');
+  const problem = addonProblem(loader);
+  if (problem !== null) {
+    throw new Error(problem);
+  }
+  try {
+    return require('#native') as typeof Addon;
+  } catch (error) {
+    throw new Error(loadProblem(loader, error), { cause: error });
+  }
+}
