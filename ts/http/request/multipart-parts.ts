@@ -45,12 +45,13 @@ export async function* readParts(
 ): AsyncGenerator<ImportPart> {
   const queue = new PartQueue();
   const body = decodedBody(request);
-  const parser = createParser(request, queue);
+  const { parser, checkHeader } = createParser(request, queue);
   const stop = watchBody(request, stallMs, (error) => parser.destroy(error));
   // Not `pipeline`, which would destroy the request and with it the error response.
   body.once('error', (error) => parser.destroy(error));
   onEarlyEnd(request, (error) => parser.destroy(error));
   body.pipe(parser);
+  body.on('data', checkHeader);
   try {
     for (let part = await queue.next(); part !== null; part = await queue.next()) {
       yield { name: part.name, filename: part.filename, content: readContent(part.stream, queue) };
@@ -60,17 +61,27 @@ export async function* readParts(
   } finally {
     stop();
     queue.drop();
+    body.off('data', checkHeader);
     body.unpipe(parser);
     body.resume();
   }
 }
 
-function createParser(request: IncomingMessage, queue: PartQueue): Dicer {
+/** Header values by name in lower case. */
+type PartHeader = Record<string, string[] | undefined>;
+
+/** Returns the parser, and a function that is called with each chunk after the parser read it. */
+function createParser(
+  request: IncomingMessage,
+  queue: PartQueue,
+): { parser: Dicer; checkHeader: (chunk: Buffer) => void } {
+  const boundary = boundaryOf(request.headers['content-type'] ?? '');
   // Not a literal argument, because the declared type lacks some of the options.
   const options = {
-    boundary: boundaryOf(request.headers['content-type'] ?? ''),
+    boundary,
     maxHeaderPairs: MAX_PART_HEADERS,
-    maxHeaderSize: MAX_PART_HEADER_BYTES,
+    // The parser cuts longer headers off; half of them is enough to know that they are too long.
+    maxHeaderSize: 2 * MAX_PART_HEADER_BYTES,
     partHwm: CHUNK_BYTES,
     highWaterMark: CHUNK_BYTES,
     // The body can be complete before its parts are read.
@@ -85,8 +96,8 @@ function createParser(request: IncomingMessage, queue: PartQueue): Dicer {
     last = stream;
     // An error on a stream without a reader must not end the process.
     stream.on('error', () => undefined);
-    stream.on('header', (header: { 'content-disposition'?: string[] }) => {
-      const disposition = dispositionOf(header['content-disposition']?.[0] ?? '');
+    stream.on('header', (header: PartHeader) => {
+      const disposition = dispositionOf(header);
       if (disposition === null) {
         parser.destroy(malformedHeader());
       } else if (!parser.destroyed) {
@@ -107,16 +118,34 @@ function createParser(request: IncomingMessage, queue: PartQueue): Dicer {
   parser.on('finish', () => {
     queue.finish(named < found ? malformedHeader() : null);
   });
-  return parser;
+  let unfinished = 0;
+  let headerBytes = 0;
+  // The parser would wait for the end of a header, however long it is.
+  const checkHeader = (chunk: Buffer): void => {
+    if (found !== unfinished) {
+      headerBytes = -Math.max(0, chunk.lastIndexOf(`--${boundary}`));
+      unfinished = found;
+    }
+    headerBytes += chunk.length;
+    if (named < found && headerBytes > MAX_PART_HEADER_BYTES) {
+      parser.destroy(malformedHeader());
+    }
+  };
+  return { parser, checkHeader };
 }
 
 function malformedHeader(): BodyError {
-  return new BodyError(400, 'malformed multipart body: a part header is malformed');
+  return new BodyError(400, 'malformed multipart body: Malformed part header');
 }
 
-/** Returns the names in a Content-Disposition header; `null` if the part is not form data. */
-function dispositionOf(header: string): Pick<QueuedPart, 'name' | 'filename'> | null {
-  if (!/^form-data\s*(?:;|$)/i.test(header)) {
+/** Returns the names of a part; `null` if it is not form data or its headers are too long. */
+function dispositionOf(headers: PartHeader): Pick<QueuedPart, 'name' | 'filename'> | null {
+  const header = headers['content-disposition']?.[0] ?? '';
+  const lengths = Object.entries(headers).map(
+    ([name, values]) => name.length + String(values).length,
+  );
+  const length = lengths.reduce((sum, bytes) => sum + bytes, 0);
+  if (!/^form-data\s*(?:;|$)/i.test(header) || length > MAX_PART_HEADER_BYTES) {
     return null;
   }
   const parameters = new Map<string, string>();
