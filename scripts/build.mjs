@@ -79,8 +79,12 @@ export async function buildAll({ install = true } = {}) {
   await step('console', () =>
     whenChanged(
       'console',
-      [...filesBelow(join(root, 'ts', 'console')), ...filesBelow(join(root, 'ts', 'sql'))],
-      [join(build, 'console', 'index.html')],
+      [
+        ...filesBelow(join(root, 'ts', 'console')),
+        ...filesBelow(join(root, 'ts', 'sql')),
+        join(root, 'package-lock.json'),
+      ],
+      [join(build, 'console', 'index.html'), join(build, 'packages-console.json')],
       () => must('npm', ['run', 'build', '--workspace', '@tidemark/console']),
     ),
   );

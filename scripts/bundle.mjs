@@ -2,11 +2,12 @@
 // build/server. Previously, opening two hundred files took two thirds of the startup time.
 //
 //     node scripts/bundle.mjs
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { rolldown } from 'rolldown';
 
+import { packageFolders } from './sbom.mjs';
 import { root } from './steps.mjs';
 
 const compiled = join(root, 'build', 'ts');
@@ -47,28 +48,11 @@ export async function bundleServer() {
       minify: false,
     });
     const modules = output.flatMap((chunk) => chunk.moduleIds ?? []);
-    writeFileSync(join(out, 'LICENSES.txt'), noticesOf(modules));
+    const folders = JSON.stringify(packageFolders(modules), null, 2);
+    writeFileSync(join(root, 'build', 'packages-server.json'), `${folders}\n`);
   } finally {
     await bundle.close();
   }
-}
-
-/** Returns the licences of the bundled packages. */
-function noticesOf(modules) {
-  const folders = modules.flatMap(
-    (file) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(file)?.[0] ?? [],
-  );
-  const notices = [...new Set(folders)].sort().map((folder) => {
-    const { name, version, license } = readJson(join(folder, 'package.json'));
-    const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
-    const text = file === undefined ? '' : readFileSync(join(folder, file), 'utf8').trim();
-    return `${name} ${version} (${license})\n\n${text}\n`;
-  });
-  return notices.join(`\n${'-'.repeat(80)}\n\n`);
-}
-
-function readJson(file) {
-  return JSON.parse(readFileSync(file, 'utf8'));
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -2,7 +2,10 @@
 // whose addon was built. The main package lists exactly these platform packages as optional
 // dependencies.
 //
-//     node scripts/pack.mjs OUT_DIR [--addons DIR]     DIR: folder of *.node files (default native)
+//     node scripts/pack.mjs OUT_DIR [--addons DIR] [--repository URL]
+//
+// DIR is the folder of the *.node files (default native). npm accepts a provenance statement only if
+// the manifest names the repository whose workflow publishes, so the workflow passes its URL.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -19,11 +22,25 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
+import {
+  billOfMaterials,
+  crateComponents,
+  licencesOf,
+  npmComponents,
+  recordedFolders,
+  TARGETS,
+} from './sbom.mjs';
 import { root } from './steps.mjs';
+
+const SBOM = 'sbom.cdx.json';
+const LICENCES = 'THIRD-PARTY-LICENSES.txt';
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { addons: { type: 'string', default: join(root, 'native') } },
+  options: {
+    addons: { type: 'string', default: join(root, 'native') },
+    repository: { type: 'string' },
+  },
 });
 const out = resolve(positionals[0] ?? fail('usage: node scripts/pack.mjs OUT_DIR [--addons DIR]'));
 const templates = join(root, 'native', 'npm');
@@ -58,7 +75,47 @@ function stagePlatform(platform) {
   const target = join(staging, platform);
   cpSync(join(templates, platform), target, { recursive: true });
   cpSync(addon, join(target, manifest.main));
+  cpSync(join(root, 'LICENSE'), join(target, 'LICENSE'));
+  writeContents(target, manifest, crateComponents(TARGETS[platform]));
   return [manifest];
+}
+
+/** Writes the manifest, the bill of materials and the licences of what the package contains. */
+function writeContents(target, manifest, components) {
+  const files = [...manifest.files, SBOM, LICENCES];
+  const url = values.repository;
+  const repository =
+    url === undefined ? {} : { repository: { type: 'git', url: `git+${url}.git` } };
+  writeJson(join(target, 'package.json'), { ...manifest, ...repository, files });
+  writeJson(join(target, SBOM), billOfMaterials(manifest, components));
+  writeFileSync(join(target, LICENCES), licencesOf(components));
+}
+
+/**
+ * Adds the manifests of the bundled packages, so that npm and scanners of images list them. Their
+ * code is in the bundles, and npm installs nothing for them.
+ */
+function stageManifests(target, manifest, components) {
+  const paths = new Set(components.map(({ path }) => path));
+  const bundled = {};
+  for (const { name, version, path, folder } of components) {
+    const {
+      license,
+      homepage,
+      repository,
+      dependencies = {},
+    } = readJson(join(folder, 'package.json'));
+    const kept = Object.entries(dependencies).filter(([other]) => paths.has(found(path, other)));
+    const about = { name, version, license, homepage, repository };
+    mkdirSync(join(target, path), { recursive: true });
+    const file = join(target, path, 'package.json');
+    writeJson(file, { ...about, dependencies: Object.fromEntries(kept) });
+    if (path.lastIndexOf('node_modules/') === 0) {
+      bundled[name] = version;
+    }
+  }
+  manifest.dependencies = { ...manifest.dependencies, ...bundled };
+  manifest.bundleDependencies = Object.keys(bundled);
 }
 
 /** Stages the files listed in package.json, and a manifest without development-only entries. */
@@ -83,7 +140,23 @@ function stageMain(platforms) {
   manifest.optionalDependencies = Object.fromEntries(
     platforms.map(({ name, version }) => [name, version]),
   );
-  writeFileSync(join(target, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  const folders = [...recordedFolders('server'), ...recordedFolders('console')];
+  const components = npmComponents([...new Set(folders)]);
+  stageManifests(target, manifest, components);
+  writeContents(target, manifest, components);
+}
+
+/** Returns the folder in which Node.js finds a dependency of the package at `path`. */
+function found(path, name) {
+  const candidate = `${path === '' ? '' : `${path}/`}node_modules/${name}`;
+  if (path === '' || existsSync(join(root, candidate))) {
+    return candidate;
+  }
+  return found(path.slice(0, path.lastIndexOf('node_modules/')).replace(/\/$/, ''), name);
+}
+
+function writeJson(file, value) {
+  writeFileSync(file, `${JSON.stringify(value, null, 2)}\n`);
 }
 
 function readJson(file) {

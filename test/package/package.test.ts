@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
@@ -51,7 +51,7 @@ test('the packages can be installed into an empty folder and started', async (t)
 
   const home = join(folder, 'home');
   await mkdir(home);
-  await writeFile(join(home, 'package.json'), '{ "private": true }\n');
+  await writeFile(join(home, 'package.json'), '{ "name": "home", "version": "1.0.0" }\n');
   const files = tarballs.map((name) => join(packed, name));
   const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
   await run('npm', ['install', ...quiet, ...files], { cwd: home });
@@ -91,11 +91,47 @@ test('the packages can be installed into an empty folder and started', async (t)
     }
   }
   t.deepEqual(readers, ['index.js'], 'the server does not load Arrow at startup');
-  const licences = await readFile(join(server, 'LICENSES.txt'), 'utf8');
-  for (const name of ['koa', '@koa/router', 'koa-body', '@modelcontextprotocol/sdk', 'zod']) {
+  const installed = join(home, 'node_modules', 'tidemark');
+  const licences = await readFile(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+  for (const name of ['koa', '@koa/router', 'koa-body', 'zod', '@codemirror/view', 'uplot']) {
     t.regex(licences, new RegExp(`^${name} \\d\\S+ \\(MIT\\)$`, 'm'));
   }
+  await checkContents(t, home);
 });
+
+interface Bill {
+  readonly components: readonly { name: string; version: string; purl: string }[];
+}
+
+/** Checks that npm, and the bill of materials in each package, list the bundled packages. */
+async function checkContents(t: ExecutionContext, home: string): Promise<void> {
+  const sbom = ['sbom', '--sbom-format', 'cyclonedx'];
+  const listed = JSON.parse((await run('npm', sbom, { cwd: home })).stdout) as Bill;
+  const purls = new Set(listed.components.map(({ purl }) => purl));
+  const read = async (name: string): Promise<Bill> =>
+    JSON.parse(await readFile(join(home, 'node_modules', name, 'sbom.cdx.json'), 'utf8')) as Bill;
+  const { components } = await read('tidemark');
+  t.true(components.length > 100, `${components.length} packages`);
+  t.deepEqual(
+    components.filter(({ purl }) => !purls.has(purl)),
+    [],
+    'npm lists every package in the bundles',
+  );
+  const engine = '@tidemark/native-linux-x64-gnu';
+  const crates = (await read(engine)).components.map(({ name }) => name);
+  t.true(crates.length > 150, `${crates.length} crates`);
+  t.true(
+    ['datafusion', 'arrow-array', 'tokio', 'libmimalloc-sys'].every((n) => crates.includes(n)),
+  );
+  t.false(crates.includes('syn'), 'crates of the compiler are not part of the engine');
+  const notices = await readFile(
+    join(home, 'node_modules', engine, 'THIRD-PARTY-LICENSES.txt'),
+    'utf8',
+  );
+  for (const name of crates) {
+    t.true(notices.includes(`\n${name} `) || notices.startsWith(`${name} `), name);
+  }
+}
 
 /** Queries the embedded library from a program that installed it. */
 async function embedded(home: string): Promise<string> {

@@ -3,11 +3,12 @@
 // The page is served with `script-src 'self'; style-src 'self'` and trusted types, so nothing may
 // be inline. Every address is relative, so that a context path works.
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { transformAsync } from '@babel/core';
 import { defineConfig } from 'vite';
 
+import { packageFolders } from '../../scripts/sbom.mjs';
 import { inlineTexts } from './inline-texts.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -53,10 +54,22 @@ function themeBoot() {
   };
 }
 
+/** Records the packages in the bundle, for the bill of materials (scripts/sbom.mjs). */
+function recordPackages() {
+  return {
+    name: 'tidemark-record-packages',
+    async generateBundle(_options, bundle) {
+      const modules = Object.values(bundle).flatMap(({ moduleIds }) => moduleIds ?? []);
+      const folders = JSON.stringify(packageFolders(modules), null, 2);
+      await writeFile(here('../../build/packages-console.json'), `${folders}\n`);
+    },
+  };
+}
+
 export default defineConfig({
   root: here('.'),
   base: './',
-  plugins: [inlineTexts(here('src/texts.ts')), solid(), themeBoot()],
+  plugins: [inlineTexts(here('src/texts.ts')), solid(), themeBoot(), recordPackages()],
   resolve: { conditions: ['browser', 'module', 'import', 'default'] },
   build: {
     outDir: here('../../build/console'),
