@@ -24,7 +24,7 @@ export function platformName() {
 }
 
 export async function buildAddon() {
-  await must('cargo', ['build', '--release', '-p', 'tidemark-native']);
+  await must('cargo', ['build', '--locked', '--release', '-p', 'tidemark-native']);
   const library = LIBRARIES[process.platform] ?? LIBRARIES.linux;
   const binary = join(root, 'native', `tidemark.${platformName()}.node`);
   // Replaces the file by renaming, so a running server keeps the old file mapped.

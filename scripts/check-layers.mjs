@@ -86,7 +86,7 @@ console.log(`layers: ${problems.length} problems`);
 process.exitCode = problems.length === 0 ? 0 : 1;
 
 function crateProblems() {
-  const args = ['metadata', '--no-deps', '--format-version', '1', '--offline'];
+  const args = ['metadata', '--no-deps', '--format-version', '1', '--offline', '--locked'];
   const output = execFileSync('cargo', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
   return JSON.parse(output).packages.flatMap(packageProblems);
 }

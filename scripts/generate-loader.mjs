@@ -15,7 +15,7 @@ try {
   // napi's macros run only when the crate is recompiled.
   const now = new Date();
   utimesSync(join(native, 'src', 'lib.rs'), now, now);
-  await must('cargo', ['check', '--release', '-p', 'tidemark-native'], {
+  await must('cargo', ['check', '--locked', '--release', '-p', 'tidemark-native'], {
     env: { NAPI_TYPE_DEF_TMP_FOLDER: folder },
   });
   const { dts, exports } = await generateTypeDef({ typeDefDir: folder, cwd: native });

@@ -32,7 +32,7 @@ async function measure() {
   // Builds the whole workspace, because building a single package would compile its dependencies
   // again.
   const name = 'kernel-counts';
-  await must('cargo', ['build', '--release', '--workspace', '--bin', name]);
+  await must('cargo', ['build', '--locked', '--release', '--workspace', '--bin', name]);
   const folder = mkdtempSync(join(tmpdir(), 'kernel-counts-'));
   try {
     const { code, output } = await run(

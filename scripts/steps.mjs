@@ -77,7 +77,14 @@ export async function answers(command, args = ['--version']) {
  * Cargo arguments for all Rust tests. Testing a single package would compile its dependencies
  * again, with different features.
  */
-export const TEST_ALL = ['test', '--release', '--workspace', '--exclude', 'tidemark-native'];
+export const TEST_ALL = [
+  'test',
+  '--locked',
+  '--release',
+  '--workspace',
+  '--exclude',
+  'tidemark-native',
+];
 
 /** Returns the command that runs a script in this folder with these arguments. */
 export function script(name, ...args) {

@@ -46,7 +46,14 @@ export function testsOf(name) {
  */
 export async function buildPrograms(env) {
   const names = PACKAGES.flatMap((name) => testsOf(name).map((test) => ['--test', test]));
-  const args = ['test', '--no-run', '--release', '--message-format=json', '--workspace'];
+  const args = [
+    'test',
+    '--locked',
+    '--no-run',
+    '--release',
+    '--message-format=json',
+    '--workspace',
+  ];
   const without = ['--exclude', 'tidemark-native', '--exclude', 'tidemark-wire'];
   const all = [...args, ...without, ...names.flat()];
   const { code, output } = await run('cargo', all, { quiet: true, env });

@@ -41,7 +41,10 @@ function firstLines(text) {
 /** Sums all `N passed; N failed; N ignored` lines from cargo's test runner. */
 async function rustTests({ packages } = {}) {
   const chosen = packages?.flatMap((name) => ['-p', name]);
-  const args = [...(chosen ? ['test', '--release', ...chosen] : TEST_ALL), '--no-fail-fast'];
+  const args = [
+    ...(chosen ? ['test', '--locked', '--release', ...chosen] : TEST_ALL),
+    '--no-fail-fast',
+  ];
   const { code, output } = await run('cargo', args, { capture: true });
   const lines = [...output.matchAll(/(\d+) passed; (\d+) failed; (\d+) ignored/g)];
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
@@ -149,7 +152,25 @@ function harnesses() {
   ];
 }
 
-const CLIPPY = ['clippy', '--release', '--workspace', '--all-targets', '--', '-D', 'warnings'];
+const CLIPPY = [
+  'clippy',
+  '--locked',
+  '--release',
+  '--workspace',
+  '--all-targets',
+  '--',
+  '-D',
+  'warnings',
+];
+
+const SCRIPTS = [
+  'tidy',
+  'check-layers',
+  'check-workflows',
+  'check-dependencies',
+  'check-secrets',
+  'commit-messages',
+];
 
 function lint() {
   return [
@@ -157,9 +178,7 @@ function lint() {
     check('eslint', 'npx', ['eslint', '.']),
     check('prettier', 'npx', ['prettier', '--check', '--log-level', 'warn', '.']),
     check('generated files', ...script('generate', '--check')),
-    ...['tidy', 'check-layers', 'check-workflows', 'commit-messages'].map((name) =>
-      check(name, ...script(name)),
-    ),
+    ...SCRIPTS.map((name) => check(name, ...script(name))),
     check('rustfmt', 'cargo', ['fmt', '--check']),
   ];
 }
@@ -202,7 +221,7 @@ const PROGRAMS = { harness: harnesses, lint };
 /** Runs both suites in one pool. All Rust binaries are built beforehand. */
 async function programs(suites) {
   if (suites.includes('harness')) {
-    await must('cargo', ['build', '--release', '--workspace', '--bins']);
+    await must('cargo', ['build', '--locked', '--release', '--workspace', '--bins']);
   }
   const began = Date.now();
   await runAll(suites.flatMap((name) => PROGRAMS[name]()));
