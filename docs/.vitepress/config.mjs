@@ -94,6 +94,7 @@ const SECTIONS = {
     ['guides/upgrade', 'Upgrade'],
     ['guides/limits', 'Limits and tuning'],
     ['security', 'Security'],
+    ['asvs', 'OWASP ASVS'],
     ['access-control', 'Access control'],
     ['encryption', 'Encryption'],
     ['backup-and-damage', 'Backup and damage'],
