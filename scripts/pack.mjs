@@ -4,8 +4,8 @@
 //
 //     node scripts/pack.mjs OUT_DIR [--addons DIR] [--repository URL]
 //
-// DIR is the folder of the *.node files (default native). npm accepts a provenance statement only if
-// the manifest names the repository whose workflow publishes, so the workflow passes its URL.
+// DIR is the folder of the *.node files (default native). npm accepts a provenance statement only
+// if the manifest names the repository whose workflow publishes, so the workflow passes its URL.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,

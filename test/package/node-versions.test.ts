@@ -19,7 +19,7 @@ const MAX_START_MS = 10_000;
 const MAX_INSTALLED_BYTES = 90_000_000;
 const READY = /^tidemark ready http=(\S+) /m;
 /** Used if the tests run as root; other users run the programs themselves. */
-const NOBODY = 65_534;
+const UNPRIVILEGED = 65_534;
 /** Packages that npm installs beside tidemark, from the clone instead of the registry. */
 const OTHERS = [
   'apache-arrow',
@@ -108,12 +108,12 @@ async function createUser(binary: string): Promise<User> {
   await chmod(join(bin, 'node'), 0o755);
   const isRoot = process.getuid?.() === 0;
   if (isRoot) {
-    await Promise.all([home, project].map((folder) => chown(folder, NOBODY, NOBODY)));
+    await Promise.all([home, project].map((folder) => chown(folder, UNPRIVILEGED, UNPRIVILEGED)));
   }
   const options = {
     cwd: project,
     env: { HOME: home, PATH: `${bin}:/usr/bin:/bin` },
-    ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
+    ...(isRoot ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {}),
   };
   const node = join(bin, 'node');
   return {

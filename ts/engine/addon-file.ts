@@ -24,7 +24,7 @@ const C_LIBRARIES: Partial<Record<string, readonly string[]>> = {
 const ELF = { bytes: 64, magic: 0x464c457f, machine: 18, sections: 40, size: 58, count: 60 };
 const ELF_MACHINES: Partial<Record<string, number>> = { x64: 62, arm64: 183 };
 
-export interface Host {
+interface Host {
   readonly platform: string;
   readonly arch: string;
 }
@@ -36,8 +36,8 @@ export interface Host {
 export function addonProblem(loader: string, host: Host = process): string | null {
   const names = platformNames(host);
   if (names.length === 0) {
-    const list = PLATFORMS.join(', ');
-    return `there is no engine for ${host.platform} ${host.arch}; the supported platforms are ${list}`;
+    const supported = `the supported platforms are ${PLATFORMS.join(', ')}`;
+    return `there is no engine for ${host.platform} ${host.arch}; ${supported}`;
   }
   const files = names.flatMap((name) => addonFile(loader, name) ?? []);
   if (files.length === 0) {

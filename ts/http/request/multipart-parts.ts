@@ -201,8 +201,8 @@ interface QueuedPart {
 }
 
 /**
- * Parts that were found but not yet consumed; the parser finds the next part while the current one is
- * being read.
+ * Parts that were found but not yet consumed; the parser finds the next part while the current one
+ * is being read.
  */
 class PartQueue {
   #parts: QueuedPart[] = [];
