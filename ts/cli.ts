@@ -74,7 +74,7 @@ function readArguments(args: readonly string[]): Arguments {
     args: [...args],
     allowPositionals: true,
     options: {
-      root: { type: 'string', short: 'd', default: join(homedir(), '.tidemark') },
+      root: { type: 'string', short: 'd' },
       config: { type: 'string' },
       set: { type: 'string', multiple: true, default: [] },
       demo: { type: 'boolean', default: false },
@@ -103,7 +103,26 @@ function readArguments(args: readonly string[]): Arguments {
     tokenFile: values['token-file'],
     allowWrites: values['allow-writes'],
   };
-  return { command, root: resolve(values.root), config, set, demo, agent };
+  return {
+    command,
+    // Read late, because help and version need no data directory.
+    get root() {
+      return resolve(values.root ?? defaultRoot());
+    },
+    config,
+    set,
+    demo,
+    agent,
+  };
+}
+
+function defaultRoot(): string {
+  try {
+    return join(homedir(), '.tidemark');
+  } catch {
+    const reason = 'this user has no home directory: set the data directory with --root DIR';
+    throw new StartError(reason, EXIT_USAGE);
+  }
 }
 
 async function run(args: readonly string[]): Promise<number> {
