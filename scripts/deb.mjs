@@ -58,7 +58,7 @@ for (const script of SCRIPTS) {
 
 const target = resolve(out, `tidemark_${debianVersion}_${architecture}.deb`);
 mkdirSync(dirname(target), { recursive: true });
-const options = ['--root-owner-group', '-Zxz', '-z1', '--build'];
+const options = ['--root-owner-group', '-Zxz', '-z0', '--build'];
 execFileSync('dpkg-deb', [...options, staging, target], { stdio: ['ignore', 'ignore', 'inherit'] });
 console.log(target);
 

