@@ -74,7 +74,10 @@ test.serial('the archive runs from any folder, as any user, without an environme
   const ports = keys.flatMap((key) => ['--set', `${key}=127.0.0.1:0`]);
   const user = process.getuid?.() === 0 ? UNKNOWN_USER : [];
   const command = [...user, join(folder, 'linked'), 'serve', '--root', data, ...ports];
-  const child = spawn('env', ['-i', ...command], { cwd: '/', stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn('env', ['-i', ...command], {
+    cwd: '/',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
@@ -164,9 +167,7 @@ END
 
 /** The commands of the page, with what they do not show. */
 function serviceChecks(commands: readonly { readonly code: string }[]): string {
-  const [install, first, login, second, purge] = commands.map(
-    ({ code }) => code,
-  );
+  const [install, first, login, second, purge] = commands.map(({ code }) => code);
   const ready =
     'for i in $(seq 200); do curl -sf localhost:9003/ready > ready && break; sleep .1; done';
   return `

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 
 import { KEYS, loadConfig } from '../../ts/config/index.js';
+import { refuseInsecureListeners } from '../../ts/insecure-listeners.js';
 import { has, run, skip, TOOLS } from '../clients/tools.js';
 import { commandsOf, repository } from './deploy-page.js';
 import { imageOf, stagesOf } from './dockerfile.js';
@@ -56,6 +57,28 @@ test('every setting is a configuration key', (t) => {
     [...variables, ...keys].filter((name) => !page.includes(`\`${name}\``)),
     [],
   );
+});
+
+test('the server accepts the settings of the compose file and of the manifests', (t) => {
+  const image = imageOf(stagesOf(dockerfile).get('image') ?? []);
+  const defaults = image.environment.map((setting) => setting.split('='));
+  const settings = [
+    [...compose.matchAll(/^ +(QDB_\w+): (.*)$/gm)],
+    [...manifests.matchAll(/name: (QDB_\w+), value: (.*) \}/g)],
+  ];
+  for (const found of settings) {
+    // A password file exists only in the container.
+    const own = found.map(([, name = '', value = '']) =>
+      name.endsWith('_FILE')
+        ? [name.slice(0, -5), 'a good one']
+        : [name, value.replaceAll("'", '')],
+    );
+    t.true(own.length > 0);
+    const environment = Object.fromEntries([...defaults, ...own]) as Record<string, string>;
+    t.notThrows(() => {
+      refuseInsecureListeners(loadConfig({ environment }));
+    });
+  }
 });
 
 test('every supervisor waits longer than shutdown.timeout', (t) => {
