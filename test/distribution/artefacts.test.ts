@@ -73,6 +73,10 @@ test.serial('the archive runs from any folder, as any user, without an environme
   const keys = ['http.bind.to', 'http.min.bind.to', 'pg.net.bind.to', 'line.tcp.net.bind.to'];
   const ports = keys.flatMap((key) => ['--set', `${key}=127.0.0.1:0`]);
   const user = process.getuid?.() === 0 ? UNKNOWN_USER : [];
+  if (user.length > 0) {
+    const homeless = await t.throwsAsync(run('env', ['-i', ...user, join(folder, 'linked')]));
+    t.regex(homeless.message, /no home directory: set the data directory with --root DIR/);
+  }
   const command = [...user, join(folder, 'linked'), 'serve', '--root', data, ...ports];
   const child = spawn('env', ['-i', ...command], {
     cwd: '/',
