@@ -65,8 +65,14 @@ const RUST_CLIENTS = {
   'questdb-rs': ['questdb-rs-client', 'questdb-rs-columns'],
   'questdb-rs-polars': ['questdb-rs-polars'],
 };
-/** Versions of Node.js on which the packages are tested; the first is the oldest supported one. */
-const NODES = { 'node-20': '20.19.0', 'node-22': '22.23.5', 'node-24': '24.22.3' };
+/** Versions of Node.js on which the packages are tested, and old ones that must be refused. */
+const NODES = {
+  'node-20': '20.19.0',
+  'node-22': '22.23.5',
+  'node-24': '24.22.3',
+  'node-12': '12.22.12',
+  'node-18': '18.20.8',
+};
 /** Programs that the checks of workflows and dependencies run, by their Python packages. */
 const CHECKERS = {
   zizmor: 'zizmor==1.32.0',

@@ -2,15 +2,23 @@
  * The composition root: reads the configuration, opens the database, starts all listeners, and
  * stops them in reverse order. Only the command line and the embedded library import it.
  */
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { Access, type Administrator, allowRefreshes, refusedStatements } from './access/index.js';
 import { readOidcSettings } from './auth/index.js';
-import { type Config, engineOptions, KEYS, loadConfig, type Reloaded } from './config/index.js';
+import {
+  type Config,
+  type Endpoint,
+  engineOptions,
+  type Key,
+  KEYS,
+  loadConfig,
+  type Reloaded,
+} from './config/index.js';
 import type { Copy } from './copy/index.js';
 import { type CopyDirectories, copyDirectories, openCopy, openTexts } from './copy-directories.js';
+import { makeDirectory } from './directories.js';
 import { loadDemoData } from './demo-data.js';
 import { adviseOnLogins, createLogins } from './logins.js';
 import { Encryption } from './encryption.js';
@@ -32,6 +40,7 @@ import {
 import {
   createLogger,
   type ListenerName,
+  LogFile,
   type Logger,
   ServerMetrics,
 } from './observability/index.js';
@@ -41,7 +50,9 @@ import { type RunningPgWire, startPgWire } from './pgwire/index.js';
 import { type TextShapeDetector, type Operations, SessionHost } from './session/index.js';
 import { readStatement } from './sql/index.js';
 import { type StopStep, stopServing } from './stop.js';
-import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error.js';
+import { removeServerFile } from './server-file.js';
+import { type Addresses, announce, OFF, statusSource, urlHost } from './server-status.js';
+import { EXIT_CONFIG, packageVersion, reasonOf, rootInUse, StartError } from './start-error.js';
 
 export interface ServeOptions {
   readonly root: string;
@@ -99,8 +110,8 @@ export async function startServer(
   opened?: Database,
 ): Promise<RunningServer> {
   const config = loadServerConfig(options);
-  const writeLog = options.writeLog ?? ((line): unknown => process.stderr.write(line));
-  const logger = createLogger({ level: config.get(KEYS.logLevel), write: writeLog });
+  const log = openLog(options, config);
+  const { logger } = log;
   const encryption = readCertificates(config, logger);
   logNotices(config, logger);
   const directories = copyDirectories(options.root, config);
@@ -113,12 +124,14 @@ export async function startServer(
   const close = async (step: (what: StopStep) => void = () => undefined): Promise<void> => {
     const ends = performance.now() + stopMs - END_MS;
     encryption.close();
+    removeServerFile(options.root);
     await stopServing({ listeners, stopWork: () => sessions?.stop(), stopMs, step });
     await copy?.close();
     await access?.close();
     step('the last checkpoint');
     const closeMs = Math.max(ends - performance.now(), MIN_CLOSE_MS);
     await (opened === undefined ? database.close(closeMs) : undefined);
+    log.close();
   };
   try {
     if (options.demo === true) {
@@ -131,12 +144,9 @@ export async function startServer(
     ];
     const operations: Operations = {
       reload_config: async () => {
+        log.reopen();
         const reloaded = await reloadConfig(config, database, reloads(), logger);
-        if (reloaded !== null) {
-          const { applied, waiting } = reloaded;
-          const keys = { applied: applied.join(', '), waiting: waiting.join(', ') };
-          access?.audit.write('configuration_reloaded', '', keys);
-        }
+        auditReload(access, reloaded);
         return reloaded !== null;
       },
       reload_tls: () => Promise.resolve(encryption.reload()),
@@ -144,6 +154,7 @@ export async function startServer(
     const detectTextShape = openTexts(options.root, config);
     copy = openCopy(directories, database, config, { logger, guard: access, detectTextShape });
     const services = {
+      status: statusSource(options.root, database),
       ...createServices({ database, copy, access, config, logger, operations, detectTextShape }),
       ...createMetrics(options.root, database, listeners),
       importRoot: directories.importRoot,
@@ -151,7 +162,7 @@ export async function startServer(
     ({ sessions } = services);
     const addresses = await startListeners(services, options.root, encryption, listeners);
     encryption.watch();
-    logger.info('started', { root: options.root, ...addresses });
+    announce(options.root, { ...services, encryption, addresses });
     const { http: httpAddress, pg: pgAddress } = addresses;
     const httpIsSecure = encryption.of('http') !== null;
     const reload = async (): Promise<boolean> => {
@@ -163,6 +174,38 @@ export async function startServer(
     await close().catch(() => undefined);
     throw asStartError(error);
   }
+}
+
+interface Log {
+  readonly logger: Logger;
+  reopen(): void;
+  close(): void;
+}
+
+function openLog({ root, writeLog }: ServeOptions, config: Config): Log {
+  const fallback = writeLog ?? ((line: string): unknown => process.stderr.write(line));
+  const name = config.get(KEYS.logFile);
+  const options = {
+    path: resolve(root, name),
+    maxBytes: config.get(KEYS.logFileBytes),
+    files: config.get(KEYS.logFileCount),
+    fallback,
+  };
+  let file: LogFile | null;
+  try {
+    file = name === '' ? null : new LogFile(options);
+  } catch (error) {
+    const message = `log.file: cannot open '${options.path}': ${reasonOf(error)}`;
+    throw new StartError(message, EXIT_CONFIG, { cause: error });
+  }
+  const logger = createLogger({
+    level: () => config.get(KEYS.logLevel),
+    format: config.get(KEYS.logFormat),
+    write: (line) => {
+      (file ?? { write: fallback }).write(line);
+    },
+  });
+  return { logger, reopen: () => file?.reopen(), close: () => file?.close() };
 }
 
 function loadServerConfig(options: ServeOptions): Config {
@@ -217,6 +260,14 @@ async function reloadConfig(
   return reloaded;
 }
 
+function auditReload(access: Access | undefined, reloaded: Reloaded | null): void {
+  if (reloaded !== null) {
+    const { applied, waiting } = reloaded;
+    const keys = { applied: applied.join(', '), waiting: waiting.join(', ') };
+    access?.audit.write('configuration_reloaded', '', keys);
+  }
+}
+
 function logNotices(config: Config, logger: Logger): void {
   for (const notice of config.notices) {
     logger.warn('configuration', { notice });
@@ -248,7 +299,7 @@ async function openRoot(
   logger: Logger,
 ): Promise<Database> {
   try {
-    mkdirSync(root, { recursive: true, mode: 0o700 });
+    makeDirectory(root);
   } catch (error) {
     throw new StartError(`cannot use the root directory '${root}': ${reasonOf(error)}`, 1, {
       cause: error,
@@ -273,8 +324,7 @@ async function openRoot(
 
 function openFailure(root: string, error: unknown): StartError {
   if (error instanceof DatabaseError && error.code === 'RootLocked') {
-    const message = `the root directory '${root}' is in use by another process`;
-    return new StartError(message, 1, { cause: error });
+    return rootInUse(root, error);
   }
   return new StartError(`cannot open the root directory '${root}': ${reasonOf(error)}`, 1, {
     cause: error,
@@ -405,14 +455,6 @@ function servesLinesOverTcp(config: Config): boolean {
   return config.get(KEYS.lineTcpEnabled) && lineTcpRefusal(config) === null;
 }
 
-interface Addresses {
-  readonly http: string;
-  readonly pg: string;
-  readonly line: string;
-}
-
-const OFF = 'off';
-
 async function startListeners(
   services: HttpServices,
   root: string,
@@ -422,36 +464,43 @@ async function startListeners(
   const { config } = services;
   const start = async (
     name: ListenerName,
-    enabled: boolean,
+    { enabled, bindTo }: { readonly enabled: boolean; readonly bindTo: Key<Endpoint> },
     open: () => Promise<Listener>,
   ): Promise<string> => {
     if (!enabled) {
       return OFF;
     }
-    const listener = await open();
+    const listener = await open().catch((error: unknown) => {
+      throw listenFailure(error, config, bindTo);
+    });
     running.set(name, listener);
     return listener.address;
   };
   let wire: WireEndpoint | null = null;
-  const http = await start('http', config.get(KEYS.httpEnabled), () =>
+  const on = (enabled: Key<boolean>, bindTo: Key<Endpoint>): Parameters<typeof start>[1] => ({
+    enabled: config.get(enabled),
+    bindTo,
+  });
+  const http = await start('http', on(KEYS.httpEnabled, KEYS.httpBindTo), () =>
     startHttp({ ...services, wire: () => wire }, encryption.of('http')),
   );
-  await start('http_min', config.get(KEYS.httpMinEnabled), () =>
+  const min = await start('http_min', on(KEYS.httpMinEnabled, KEYS.httpMinBindTo), () =>
     startMinimalHttp(services, encryption.of('http.min')),
   );
-  const pg = await start('pgwire', config.get(KEYS.pgEnabled), async () => {
+  const pg = await start('pgwire', on(KEYS.pgEnabled, KEYS.pgBindTo), async () => {
     const credentials = encryption.of('pg');
     const listener = await startPgWire(services, credentials);
     wire = { port: listener.port, isEncrypted: credentials !== null };
     return listener;
   });
-  const line = await start('line_tcp', services.servesLinesOverTcp, () =>
+  const lines = { enabled: services.servesLinesOverTcp, bindTo: KEYS.lineTcpBindTo };
+  const line = await start('line_tcp', lines, () =>
     startLineTcp(
       { ...services, metrics: services.ingest.of('line_tcp'), root },
       encryption.of('line.tcp'),
     ),
   );
-  return { http, pg, line };
+  return { http, http_min: min, pg, line };
 }
 
 function asStartError(error: unknown): StartError {
@@ -461,14 +510,22 @@ function asStartError(error: unknown): StartError {
   if (error instanceof KeyFileError) {
     return new StartError(error.message, EXIT_CONFIG, { cause: error });
   }
-  if (error instanceof Error && 'syscall' in error && error.syscall === 'listen') {
-    const { address, port, code } = error as NodeJS.ErrnoException & {
-      address?: string;
-      port?: number;
-    };
-    const endpoint = `${address ?? ''}:${port ?? ''}`;
-    const reason = code === 'EADDRINUSE' ? 'the port is already in use' : reasonOf(error);
-    return new StartError(`cannot listen on ${endpoint}: ${reason}`, 1, { cause: error });
-  }
   return new StartError(reasonOf(error), 1, { cause: error });
+}
+
+const LISTEN_REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is already in use',
+  EADDRNOTAVAIL: 'this machine does not have the address',
+};
+
+/** Names the address and its configuration key. */
+function listenFailure(error: unknown, config: Config, bindTo: Key<Endpoint>): unknown {
+  if (!(error instanceof Error && 'code' in error && 'syscall' in error)) {
+    return error;
+  }
+  const { host, port } = config.get(bindTo);
+  const address = `${host === null ? '127.0.0.1' : urlHost(host)}:${port}`;
+  const reason = LISTEN_REASONS[String(error.code)] ?? reasonOf(error);
+  const message = `cannot listen on ${address}: ${reason}, change ${bindTo.name}`;
+  return new StartError(message, 1, { cause: error });
 }

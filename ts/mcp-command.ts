@@ -1,9 +1,8 @@
 /** The options of `tidemark mcp`. Secrets are read from the environment or from files. */
 import { readFileSync } from 'node:fs';
 
-import { reasonOf, StartError } from './start-error.js';
+import { EXIT_USAGE, reasonOf, StartError } from './start-error.js';
 
-const EXIT_USAGE = 64;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 export interface AgentArguments {

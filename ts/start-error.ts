@@ -2,8 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+import { processOf } from './server-file.js';
+
 /** `EX_CONFIG` from sysexits: the configuration must be changed before the server can start. */
 export const EXIT_CONFIG = 78;
+
+/** `EX_USAGE` from sysexits: the arguments are wrong. */
+export const EXIT_USAGE = 64;
 
 /** Why the server did not start, as a one-line message for the operator. */
 export class StartError extends Error {
@@ -14,6 +19,17 @@ export class StartError extends Error {
     super(message, options);
     this.exitCode = exitCode;
   }
+}
+
+/**
+ * Returns the error for a root that another process has locked. It names the process, if the engine
+ * or the lock file does.
+ */
+export function rootInUse(root: string, error: Error): StartError {
+  const pid = /\[pid=(\d+)\]/.exec(error.message)?.[1] ?? processOf(root);
+  const holder = pid === null ? '' : ` [pid=${pid}]`;
+  const message = `the root directory '${root}' is in use by another process${holder}`;
+  return new StartError(message, 1, { cause: error });
 }
 
 /** Returns the package's version. */

@@ -95,7 +95,10 @@ test('a damaged table is reported, refuses writes and can be dropped', async (t)
 
     const problems = await checkRoot(root);
     t.is(problems.length, segments.length);
-    t.true(problems.every((problem) => problem.startsWith(`table 'a': db/t/1/${day}`)));
+    const isNamed = problems.every(
+      ({ table, what }) => table === 'a' && what.startsWith(`db/t/1/${day}`),
+    );
+    t.true(isNamed);
     t.deepEqual(await checkRoot(copy), []);
 
     database = await openDatabase({ root });

@@ -1,53 +1,12 @@
 /** The command line: output, startup, refusals and exit. */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import test from 'ava';
 
-import { exitCode, runCli, startTestServer } from '../golden/server.js';
-
-function emptyFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'tidemark-cli-'));
-}
-
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function run(...args: string[]): Promise<Ended> {
-  const child = runCli(args);
-  const code = await exitCode(child.process);
-  return { code, out: child.out(), err: child.err() };
-}
-
-const FREE = [
-  ...['--set', 'http.bind.to=127.0.0.1:0'],
-  ...['--set', 'pg.net.bind.to=127.0.0.1:0'],
-  ...['--set', 'line.tcp.net.bind.to=127.0.0.1:0'],
-];
-const NO_MIN = ['--set', 'http.min.enabled=false'];
-
-function serve(root: string, ...args: string[]): Promise<Ended> {
-  return run('serve', '--root', root, ...FREE, ...NO_MIN, ...args);
-}
-
-/** Whether the output is one line for the operator, without a stack trace. */
-function isOneLine(err: string): boolean {
-  const lines = err.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
-  return lines.length === 1 && (lines[0] ?? '').startsWith('tidemark: ');
-}
+import { startTestServer } from '../golden/server.js';
+import { emptyFolder, isOneLine, run, serve } from './run.js';
 
 test('version and help are printed', async (t) => {
   for (const word of ['version', '--version']) {
@@ -95,51 +54,6 @@ test('demo data is created once and kept', async (t) => {
     const body = (await response.json()) as { dataset: number[][] };
     t.deepEqual(body.dataset, [[100_000]], `round ${round}`);
     await server.stop();
-  }
-});
-
-test('a root directory in use is refused with a one-line message', async (t) => {
-  const server = await startTestServer();
-  const { code, err } = await serve(server.root);
-  t.is(code, 1);
-  t.true(isOneLine(err), err);
-  t.regex(err, /in use by another process/);
-  const checked = await run('check', '--root', server.root);
-  t.is(checked.code, 1);
-  t.regex(checked.err, /in use by another process/);
-  await server.stop();
-});
-
-test('a port in use is refused with a one-line message', async (t) => {
-  const blocker = createServer();
-  const port = await new Promise<number>((resolve) => {
-    blocker.listen(0, '127.0.0.1', () => {
-      const address = blocker.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : 0);
-    });
-  });
-  for (const key of ['http.bind.to', 'pg.net.bind.to']) {
-    const { code, err } = await serve(emptyFolder(), '--set', `${key}=127.0.0.1:${port}`);
-    t.is(code, 1);
-    t.true(isOneLine(err), err);
-    t.regex(err, /the port is already in use/);
-  }
-  blocker.close();
-});
-
-test('a read-only root directory is refused with a one-line message', async (t) => {
-  const folder = emptyFolder();
-  writeFileSync(join(folder, 'file'), '');
-  const underFile = await serve(join(folder, 'file', 'root'));
-  t.is(underFile.code, 1);
-  t.true(isOneLine(underFile.err), underFile.err);
-  if (process.getuid?.() !== 0) {
-    const closed = join(folder, 'closed');
-    mkdirSync(closed);
-    chmodSync(closed, 0o500);
-    const { code, err } = await serve(closed);
-    t.is(code, 1);
-    t.true(isOneLine(err), err);
   }
 });
 

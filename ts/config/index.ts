@@ -5,5 +5,6 @@
 export { machineOf, plainAddress } from './address.js';
 export { Config, ConfigError, engineOptions, loadConfig, type Reloaded } from './config.js';
 export { configurationDocument } from './document.js';
+export { configurationFile } from './template.js';
 export { type Key, KEYS } from './registry.js';
 export { type Endpoint, isLoopback, ValueError } from './units.js';

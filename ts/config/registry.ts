@@ -24,6 +24,7 @@ import { CHANGES_KEYS } from './changes-keys.js';
 import { EGRESS_KEYS } from './egress-keys.js';
 import { LINE_KEYS } from './line-keys.js';
 import { LIVE_KEYS } from './live-keys.js';
+import { LOG_KEYS } from './log-keys.js';
 import { MCP_KEYS } from './mcp-keys.js';
 import { NOTEBOOK_KEYS } from './notebook-keys.js';
 import { QWP_KEYS } from './qwp-keys.js';
@@ -559,7 +560,7 @@ export const KEYS = {
     false,
     'refuse to start if the configuration contains unknown keys',
   ),
-  logLevel: choice('log.level', 'info', ['error', 'warn', 'info', 'debug'], 'lowest level', OWN),
+  ...LOG_KEYS,
   insecurePublic: bool(
     'security.insecure.public',
     false,

@@ -38,12 +38,21 @@ export interface HttpServices {
   readonly console: StaticFiles;
   readonly documents: Documents;
   readonly version: string;
+  /** Absent in tests that do not read the status. */
+  readonly status?: StatusSource;
   /** Absolute path of the directory that `read_parquet` and COPY read. */
   readonly importRoot: string;
   /** Whether the line protocol is also served over TCP. */
   readonly servesLinesOverTcp: boolean;
   /** The wire protocol's address; returns `null` while it is closed. */
   readonly wire?: () => WireEndpoint | null;
+}
+
+/** The status for `tidemark status`. */
+export interface StatusSource {
+  /** The bearer token of GET /api/v1/status. */
+  readonly token: string;
+  readonly read: () => Promise<object>;
 }
 
 /** The address for PostgreSQL clients. */

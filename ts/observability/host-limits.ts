@@ -17,13 +17,15 @@ interface HostLimit {
 /** The value that QuestDB's documentation recommends. */
 const RECOMMENDED = 1_048_576;
 
+const OPEN_FILES: HostLimit = {
+  tag: 'TOO MANY OPEN FILES',
+  name: 'open files',
+  path: '/proc/self/limits',
+  pattern: /^Max open files\s+(\d+)/m,
+};
+
 const LIMITS: readonly HostLimit[] = [
-  {
-    tag: 'TOO MANY OPEN FILES',
-    name: 'open files',
-    path: '/proc/self/limits',
-    pattern: /^Max open files\s+(\d+)/m,
-  },
+  OPEN_FILES,
   {
     tag: 'TOO MANY OPEN FILES',
     name: 'fs.file-max',
@@ -40,12 +42,24 @@ const LIMITS: readonly HostLimit[] = [
 
 /** Returns the limits that an operator should raise; empty if the system does not report them. */
 export function hostWarnings(read: (path: string) => string = readText): HostWarning[] {
-  return LIMITS.flatMap(({ tag, name, path, pattern }) => {
-    const match = pattern.exec(read(path))?.[1];
-    const isLow = match !== undefined && Number(match) < RECOMMENDED;
-    const figures = `[current=${match ?? ''}, recommended=${RECOMMENDED}]`;
-    return isLow ? [{ tag, warning: `${name} limit is too low ${figures}` }] : [];
+  return LIMITS.flatMap((limit) => {
+    const current = valueOf(limit, read);
+    const figures = `[current=${current}, recommended=${RECOMMENDED}]`;
+    const { tag, name } = limit;
+    return current !== null && current < RECOMMENDED
+      ? [{ tag, warning: `${name} limit is too low ${figures}` }]
+      : [];
   });
+}
+
+/** Returns the process's limit of open files; `null` if there is none. */
+export function maxOpenFiles(): number | null {
+  return valueOf(OPEN_FILES, readText);
+}
+
+function valueOf({ path, pattern }: HostLimit, read: (path: string) => string): number | null {
+  const match = pattern.exec(read(path))?.[1];
+  return match === undefined ? null : Number(match);
 }
 
 function readText(path: string): string {

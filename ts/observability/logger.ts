@@ -1,16 +1,14 @@
 /**
- * One JSON line per event: time, level, component, event and fields. Secrets are masked, control
- * characters are escaped (logs are read in terminals), and long lines are truncated.
+ * Structured logging: time, level, component, event and fields, with secrets masked.
  *
  * Levels: `error` requires action, `warn` reports degraded service, `info` lifecycle events, and
  * `debug` statements.
  */
+import { FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log-format.js';
 
-const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+export type { LogLevel } from './log-format.js';
 type LogFields = Readonly<Record<string, unknown>>;
 
-const MAX_LINE_LENGTH = 8 * 1024;
 const SENSITIVE_NAME = /password|passwd|secret|token|authorization|cookie|credential/i;
 /** Matches `PASSWORD 'x'`, `password=x`, `Bearer x` and `code=x` inside strings. */
 const SENSITIVE_TEXT = new RegExp(
@@ -32,7 +30,10 @@ export interface Logger {
 }
 
 interface LoggerOptions {
-  readonly level: LogLevel;
+  /** Lowest level to log; a function if it can change. */
+  readonly level: LogLevel | (() => LogLevel);
+  /** The default is JSON. */
+  readonly format?: LogFormat;
   readonly component?: string;
   /** Writes one line, including its line end. */
   readonly write: (line: string) => void;
@@ -41,11 +42,14 @@ interface LoggerOptions {
 
 export function createLogger(options: LoggerOptions): Logger {
   const component = options.component ?? 'server';
-  const limit = LOG_LEVELS.indexOf(options.level);
+  const { level: limit } = options;
+  const format = FORMATS[options.format ?? 'json'];
   const now = options.now ?? ((): Date => new Date());
   const log = (level: LogLevel, event: string, fields: LogFields = {}): void => {
-    if (LOG_LEVELS.indexOf(level) <= limit) {
-      options.write(formatLine(now(), level, component, event, fields));
+    const lowest = typeof limit === 'function' ? limit() : limit;
+    if (LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(lowest)) {
+      const time = now().toISOString();
+      options.write(format({ time, level, component, event, fields: safeFields(fields) }));
     }
   };
   return {
@@ -66,29 +70,13 @@ export function createLogger(options: LoggerOptions): Logger {
   };
 }
 
-function formatLine(
-  time: Date,
-  level: LogLevel,
-  component: string,
-  event: string,
-  fields: LogFields,
-): string {
-  const head = { time: time.toISOString(), level, component, event };
-  const line = escapeControls(JSON.stringify({ ...head, ...redactFields(fields) }, plainValue));
-  if (line.length <= MAX_LINE_LENGTH) {
-    return `${line}\n`;
-  }
-  const cut = line.slice(0, MAX_LINE_LENGTH);
-  return `${JSON.stringify({ ...head, cut })}\n`;
-}
-
-function redactFields(fields: LogFields): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [
-      name,
-      SENSITIVE_NAME.test(name) ? MASK : redactValue(value),
-    ]),
-  );
+/** Masks secrets, and converts values that JSON cannot represent. */
+function safeFields(fields: LogFields): LogFields {
+  const redacted = Object.entries(fields).map(([name, value]) => [
+    name,
+    SENSITIVE_NAME.test(name) ? MASK : redactValue(value),
+  ]);
+  return JSON.parse(JSON.stringify(Object.fromEntries(redacted), plainValue)) as LogFields;
 }
 
 function redactValue(value: unknown): unknown {
@@ -110,12 +98,4 @@ function plainValue(_name: string, value: unknown): unknown {
     return { name: value.name, message: redactText(value.message), stack: value.stack };
   }
   return value;
-}
-
-/** Escapes DEL, the C1 controls and the two Unicode line ends, which JSON does not escape. */
-function escapeControls(json: string): string {
-  return json.replace(
-    /[\u007f-\u009f\u2028\u2029]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

@@ -1,6 +1,7 @@
 /** Process metrics, named as in Prometheus client libraries. */
 import { readdirSync } from 'node:fs';
 
+import { maxOpenFiles } from './host-limits.js';
 import type { MetricsRegistry } from './metrics.js';
 
 const MICROS = 1_000_000;
@@ -29,6 +30,11 @@ export function registerProcessMetrics(registry: MetricsRegistry): void {
     'process_open_fds',
     { kind: 'gauge', help: 'Number of open files and sockets.' },
     openFiles,
+  );
+  registry.common(
+    'process_max_fds',
+    { kind: 'gauge', help: 'Maximum number of open files and sockets.' },
+    maxOpenFiles,
   );
 }
 

@@ -1,8 +1,20 @@
 /** Small responses: warnings, ping, health and metrics. */
+import { timingSafeEqual } from 'node:crypto';
+
 import { KEYS } from '../../config/index.js';
 import { hostWarnings } from '../../observability/index.js';
-import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
+import {
+  answer,
+  answerText,
+  type HttpContext,
+  type HttpServices,
+  JSON_TYPE,
+  type Route,
+  type StatusSource,
+} from '../route.js';
 
+/** Below the base path. */
+export const STATUS_PATH = '/api/v1/status';
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** GET /warnings: host limits that the operator should raise. */
@@ -74,5 +86,29 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
       answer(context, 200, 'text/plain', 'Status: Ready');
     },
   };
-  return [...routes, ready];
+  const { status } = services;
+  return [...routes, ready, ...(status === undefined ? [] : [statusRoute(status, base)])];
+}
+
+/**
+ * GET /api/v1/status: the figures of `tidemark status`. Its token is stored in a file that only the
+ * server's OS user can read, so that an operator on the machine needs no database login.
+ */
+function statusRoute({ token, read }: StatusSource, base: string): Route {
+  const expected = Buffer.from(`Bearer ${token}`);
+  return {
+    path: `${base}${STATUS_PATH}`,
+    methods: ['GET'],
+    access: 'open',
+    errors: 'text',
+    about: null,
+    handle: async (context) => {
+      const given = Buffer.from(context.get('Authorization'));
+      if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+        answerText(context, 401, 'Unauthorized: the token of ROOT/server.json is required');
+        return;
+      }
+      answer(context, 200, JSON_TYPE, JSON.stringify(await read()));
+    },
+  };
 }
