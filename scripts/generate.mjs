@@ -123,6 +123,12 @@ const { coverageDocument } = await built(
 await settle('docs/sql-coverage.md', 'markdown', coverageDocument(), 'test/sql/grammar');
 const { metricsDocument } = await built('build/test/observability/document.js', 'docs/metrics.md');
 await settle('docs/metrics.md', 'markdown', metricsDocument(), 'ts/observability');
+const { alertRules } = await built('build/test/observability/alerts.js', 'the alert rules');
+const ALERTS = 'monitoring/tidemark-alerts.yml';
+await settle(ALERTS, 'yaml', alertRules(), 'test/observability/alerts.ts');
+const { dashboard } = await built('build/test/observability/dashboard.js', 'the dashboard');
+const DASHBOARD = 'monitoring/grafana-dashboard.json';
+await settle(DASHBOARD, 'json', JSON.stringify(dashboard()), 'test/observability/dashboard.ts');
 const { errorsDocument } = await built('build/test/documentation/errors.js', 'docs/errors.md');
 await settle('docs/errors.md', 'markdown', errorsDocument(), 'test/documentation');
 const { clientsDocument } = await built('build/test/clients/document.js', 'docs/clients.md');

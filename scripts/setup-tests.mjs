@@ -216,6 +216,15 @@ async function bring(what, command, args, options = {}) {
   }
 }
 
+/** Builds the program that checks the alert rules with Prometheus' own packages. */
+async function alertRules() {
+  const cwd = join(root, 'test', 'observability', 'alert-rules');
+  const program = join(toolsDirectory, 'bin', 'alert-rules');
+  if (timeOf(program) < timeOf(join(cwd, 'rules_test.go'))) {
+    await bring('alert-rules', 'go', ['test', '-c', '-o', program, '.'], { cwd });
+  }
+}
+
 /** Downloads a Maven artifact to `jars/NAME.jar`. */
 async function jar(name, artifact) {
   const target = join(toolsDirectory, 'jars', `${name}.jar`);
@@ -323,6 +332,7 @@ export async function setupTests() {
   await pythonEnvironment('dbt', 'dbt', DBT_PACKAGES);
   await pythonEnvironment('deploy', 'kubernetes-validate', DEPLOY_PACKAGES);
   await clients();
+  await alertRules();
   await actionlint();
   await checkers();
   await nodes();
