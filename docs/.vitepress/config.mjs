@@ -91,6 +91,7 @@ const SECTIONS = {
   ],
   Operate: [
     ['guides/deploy', 'Deploy'],
+    ['guides/operate', 'Set up and operate'],
     ['guides/monitor', 'Monitor'],
     ['guides/upgrade', 'Upgrade'],
     ['guides/limits', 'Limits and tuning'],

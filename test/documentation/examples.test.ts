@@ -135,7 +135,8 @@ for (const page of pages.sort()) {
     const headers: Headers = setup.headers ?? {};
     const address = new URL(server.url).host;
     await writeFile(join(folder, '.curlrc'), `connect-to = "localhost:9000:${address}"\n`);
-    const options = { cwd: folder, env: { ...process.env, CURL_HOME: folder } };
+    const PATH = `${folder}:${process.env['PATH'] ?? ''}`;
+    const options = { cwd: folder, env: { ...process.env, PATH, CURL_HOME: folder } };
     for (const sql of setup.sql ?? []) {
       await answerOf(server, sql, headers);
     }

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { commandFile } from '../golden/server.js';
+
 interface Setup {
   /** Statements to execute. */
   readonly sql?: readonly string[];
@@ -34,6 +36,11 @@ const ADMIN = {
   set: ['acl.enabled=true', 'acl.admin.password=quest'],
   headers: { authorization: `Basic ${btoa('admin:quest')}` },
 };
+/** Adds the command line to the shell's folder. */
+const COMMAND = [
+  `printf '#!/bin/sh\\nexec "%s" "%s" "$@"\\n' '${process.execPath}' '${commandFile()}' > tidemark`,
+  'chmod +x tidemark',
+].join('\n');
 const CSV = 'ts,symbol,price\n2026-01-01T00:00:00Z,BTC-USD,101.5\n2026-01-02T00:00:00Z,GOLD,60\n';
 
 const REFERENCE = fileURLToPath(new URL('../../../docs/sql', import.meta.url));
@@ -57,6 +64,7 @@ function referenceSetups(): Readonly<Record<string, Setup>> {
 
 export const SETUPS: Readonly<Record<string, Setup>> = {
   'access-control.md': { ...ADMIN, sql: [TRADES_OF_TRADERS] },
+  'guides/operate.md': { shell: COMMAND },
   'line-protocol.md': {
     ...ADMIN,
     sql: ['CREATE TABLE readings (ts TIMESTAMP, value DOUBLE) TIMESTAMP(ts) PARTITION BY DAY'],
