@@ -19,8 +19,7 @@ use arrow::compute::cast;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, StructArray,
-    UInt32Array,
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StructArray, UInt32Array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};

@@ -99,9 +99,9 @@ impl UnnestItem {
     }
 }
 
-/// Returns the input's columns, then the element columns, then the element number, which starts at
-/// 1. The argument is a separate column of the input, so a source column is repeated per element
-/// only if the plan above reads it.
+/// Returns the input's columns, then the element columns, then the number of the element, counted
+/// from one. The argument is a separate column of the input, so a source column is repeated per
+/// element only if the plan above reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnnestNode {
     input: LogicalPlan,
