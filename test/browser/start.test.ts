@@ -126,9 +126,7 @@ browserTest('the server is shown with its name, role and colour', async (t) => {
     const bar = "getComputedStyle(document.querySelector('.instance-bar')).backgroundColor";
     t.is(await shown.page.evaluate<string>(bar), 'rgb(200, 40, 30)');
     t.is(await shown.page.title(), 'eu <b>1</b> – Tidemark');
-    await shown.page
-      .getByRole('button', { name: "Edit this server's name, role and colour" })
-      .click();
+    await shown.page.getByRole('button', { name: 'Edit name, role and colour' }).click();
     const dialog = shown.page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('north');
     await dialog.getByLabel('Role').selectOption('testing');
