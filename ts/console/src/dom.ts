@@ -28,11 +28,8 @@ export function template(html: string, isImportNode?: boolean, isSvg?: boolean):
   const parse = (): Node => {
     const container = document.createElement('template');
     container.innerHTML = policy.createHTML(html);
-    const first = isSvg ? container.content.firstChild?.firstChild : container.content.firstChild;
-    if (!first) {
-      throw new Error(html);
-    }
-    return first;
+    const first = container.content.firstChild;
+    return (isSvg ? first?.firstChild : first) as Node;
   };
   return () => {
     parsed ??= parse();

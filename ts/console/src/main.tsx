@@ -3,10 +3,7 @@ import { render } from 'solid-js/web';
 import { begin } from './signin/begin.js';
 import { SignInGate } from './SignInGate.js';
 
-const host = document.getElementById('app');
-if (!host) {
-  throw new Error('#app');
-}
+const host = document.getElementById('app') ?? document.body;
 // This runs first, so that the authorization code does not remain in the URL.
 await begin();
 render(() => <SignInGate />, host);
