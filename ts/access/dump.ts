@@ -1,5 +1,6 @@
 /** Users and rights for SHOW CREATE DATABASE: statements that recreate them, without secrets. */
 import type { Tree } from '../sql/index.js';
+import { quoteName } from '../sql/printer/print-expression.js';
 import { denied } from './authorise.js';
 import { type GrantRow, grantRows } from './model.js';
 import type { StoredPrincipal } from './principals.js';
@@ -63,8 +64,8 @@ function isIncluded({ exclude, categories }: Shown, category: Category, rights: 
 
 function groupStatements({ name, aliases }: StoredPrincipal): readonly string[] {
   return [
-    `CREATE GROUP ${quoted(name)};`,
-    ...aliases.map((alias) => `ALTER GROUP ${quoted(name)} WITH EXTERNAL ALIAS ${text(alias)};`),
+    `CREATE GROUP ${quoteName(name)};`,
+    ...aliases.map((alias) => `ALTER GROUP ${quoteName(name)} WITH EXTERNAL ALIAS ${text(alias)};`),
   ];
 }
 
@@ -73,18 +74,18 @@ function loginStatements(
   kind: 'USER' | 'SERVICE ACCOUNT',
   { name, enabled }: StoredPrincipal,
 ): readonly string[] {
-  const statement = `CREATE ${kind} ${quoted(name)};`;
-  return enabled ? [statement] : [statement, `ALTER ${kind} ${quoted(name)} DISABLE;`];
+  const statement = `CREATE ${kind} ${quoteName(name)};`;
+  return enabled ? [statement] : [statement, `ALTER ${kind} ${quoteName(name)} DISABLE;`];
 }
 
 function memberStatements({ name, groups }: StoredPrincipal): readonly string[] {
-  const to = [...groups].sort().map(quoted).join(', ');
-  return groups.length === 0 ? [] : [`ADD USER ${quoted(name)} TO ${to};`];
+  const to = [...groups].sort().map(quoteName).join(', ');
+  return groups.length === 0 ? [] : [`ADD USER ${quoteName(name)} TO ${to};`];
 }
 
 function grantStatements({ name, grants, accounts }: StoredPrincipal): readonly string[] {
   const to = (option: boolean): string =>
-    `TO ${quoted(name)}${option ? ' WITH GRANT OPTION' : ''};`;
+    `TO ${quoteName(name)}${option ? ' WITH GRANT OPTION' : ''};`;
   const columns = new Map<string, { readonly row: GrantRow; readonly names: string[] }>();
   for (const row of grantRows(grants)) {
     const key = JSON.stringify([row.permission, row.table, row.column === null, row.option]);
@@ -94,8 +95,8 @@ function grantStatements({ name, grants, accounts }: StoredPrincipal): readonly 
   }
   const permissions = new Map<string, string[]>();
   for (const { row, names } of columns.values()) {
-    const list = names.length === 0 ? '' : `(${names.map(quoted).join(', ')})`;
-    const on = row.table === null ? '' : `ON ${quoted(row.table)}${list} `;
+    const list = names.length === 0 ? '' : `(${names.map(quoteName).join(', ')})`;
+    const on = row.table === null ? '' : `ON ${quoteName(row.table)}${list} `;
     const clause = `${on}${to(row.option)}`;
     permissions.set(clause, [...(permissions.get(clause) ?? []), row.permission]);
   }
@@ -103,12 +104,10 @@ function grantStatements({ name, grants, accounts }: StoredPrincipal): readonly 
     ...[...permissions].map(([clause, names]) => `GRANT ${names.join(', ')} ${clause}`),
     ...[...accounts]
       .sort()
-      .map(([account, option]) => `GRANT ASSUME SERVICE ACCOUNT ${quoted(account)} ${to(option)}`),
+      .map(
+        ([account, option]) => `GRANT ASSUME SERVICE ACCOUNT ${quoteName(account)} ${to(option)}`,
+      ),
   ];
-}
-
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 function text(value: string): string {

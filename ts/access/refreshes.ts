@@ -6,7 +6,7 @@
 import { asDatabaseError, type Database, type Owner } from '../session/index.js';
 import { parse } from '../sql/index.js';
 import { authorise } from './authorise.js';
-import { quoted } from './dump.js';
+import { quoteName } from '../sql/printer/print-expression.js';
 import { readRows } from './schema.js';
 import { EVERYTHING, type Rights } from './store.js';
 
@@ -63,7 +63,7 @@ async function refusals(
     const views = await readRows(database, `SELECT view_name, view_table_dir_name FROM ${list}`);
     for (const [name, directory] of views) {
       const id = TABLE_ID.exec(String(directory))?.[1];
-      const reason = await refusal(database, refresh(quoted(String(name))), rightsOfOwner);
+      const reason = await refusal(database, refresh(quoteName(String(name))), rightsOfOwner);
       if (id !== undefined && reason !== null) {
         found.set(id, reason);
       }

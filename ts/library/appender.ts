@@ -27,9 +27,13 @@ import {
   makeData,
 } from 'apache-arrow';
 
-import { type CopyAppender, DatabaseError, type PreparedStatement } from '../session/index.js';
+import {
+  type CopyAppender,
+  DatabaseError,
+  type PreparedStatement,
+  quoteName,
+} from '../session/index.js';
 import { temporalText } from './parameters.js';
-import { quoted } from './sql.js';
 
 /** A row to append, by column name; columns without a value get their default. */
 export type NewRow = Readonly<Record<string, unknown>>;
@@ -196,7 +200,7 @@ export class TableAppender implements AsyncDisposable {
   async #open(names: readonly string[]): Promise<Target> {
     const columns = names.map((name) => this.#column(name).name);
     const placeholders = columns.map((_, index) => `$${index + 1}`).join(', ');
-    const target = `${quoted(this.#table.name)} (${columns.map(quoted).join(', ')})`;
+    const target = `${quoteName(this.#table.name)} (${columns.map(quoteName).join(', ')})`;
     const insert = await this.#prepare(`INSERT INTO ${target} VALUES (${placeholders})`);
     const marks = {
       delimiter: ',',

@@ -1,4 +1,5 @@
 /** SQL text with parameters, from a tagged template. */
+import { quoteName } from '../session/index.js';
 import type { Parameter } from './parameters.js';
 
 /** A statement and the values of its parameters; every method that accepts SQL text accepts it. */
@@ -34,16 +35,11 @@ class Identifier {
   readonly text: string;
 
   constructor(name: string) {
-    this.text = quoted(name);
+    this.text = quoteName(name);
   }
 }
 
 /** Returns a name of a table or column for the template of {@link sql}. */
 export function identifier(name: string): Identifier {
   return new Identifier(name);
-}
-
-/** Returns a name in double quotes, as SQL text. */
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

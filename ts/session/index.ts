@@ -42,6 +42,8 @@ export type {
   FetchCursor,
   SessionStatement,
 } from '../sql/index.js';
+// Re-exported for building SQL text, for the same reason.
+export { quoteName } from '../sql/printer/print-expression.js';
 // Re-exported for splitting SQL text into statements, because protocols do not import the parser.
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
 // The engine's types and its error are re-exported, because protocols do not import the engine.

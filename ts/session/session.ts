@@ -14,6 +14,7 @@ import type {
   Statement,
   Transaction,
 } from '../engine/types.js';
+import { quoteName } from '../sql/printer/print-expression.js';
 import { asDatabaseError } from './error.js';
 import { Backends } from './backends.js';
 import type { ParameterTypes, PrepareOptions } from './binding.js';
@@ -253,9 +254,8 @@ export class Session implements StatementSession {
   async follow(table: string): Promise<ChangeFeed> {
     const free = this.#host.feeds.acquire();
     try {
-      const name = `"${table.replaceAll('"', '""')}"`;
       const session = this.#host.open(this.#principal, true);
-      return new ChangeFeed(await session.prepare(`SELECT * FROM ${name}`), 'now', {
+      return new ChangeFeed(await session.prepare(`SELECT * FROM ${quoteName(table)}`), 'now', {
         closed: free,
       });
     } catch (error) {

@@ -16,6 +16,7 @@ import {
   type PreparedStatement,
   type Principal,
   type ResultColumn,
+  quoteName,
 } from '../../session/index.js';
 import { KEYS } from '../../config/index.js';
 import type { Logger } from '../../observability/index.js';
@@ -92,7 +93,7 @@ function statementOf(context: HttpContext): string | null {
   const parts = [table, columns, where].filter((part) => part !== undefined);
   let text = query ?? '';
   if (query === undefined && table !== undefined && table !== '') {
-    const name = `"${table.replaceAll('"', '""')}"`;
+    const name = quoteName(table);
     text = `SELECT ${columns ?? '*'} FROM ${name}${where === undefined ? '' : ` WHERE ${where}`}`;
   }
   context.state.statement = { text, sinceMs: performance.now() };

@@ -7,6 +7,7 @@ import type {
   Session,
   SessionStatement,
 } from '../../session/index.js';
+import { quoteName } from '../../session/index.js';
 import type { Block } from '../statements/block.js';
 import type { Portals } from '../statements/portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
@@ -163,7 +164,7 @@ export class SessionCommands {
     if (name === null) {
       session.become(null);
     } else if (name !== session.principal.name) {
-      const account = `"${name.replaceAll('"', '""')}"`;
+      const account = quoteName(name);
       const statement = await this.setting.prepare(`ASSUME SERVICE ACCOUNT ${account}`);
       await statement.execute([], { rows: { format: 'json' } });
       statement.close();

@@ -1,10 +1,10 @@
 /** COPY between the server and the client, in both directions. */
-import type { CopyStream } from '../../session/index.js';
+import { type CopyStream, quoteName } from '../../session/index.js';
 import type { ClientMessage } from '../protocol/client-messages.js';
 import { BoundValues } from '../statements/bound-values.js';
 import { commandComplete, copyDone, copyResponse } from '../protocol/server-messages.js';
 import { CopyIn, type CopySetting } from './copy-in.js';
-import { copyOptions, quotedName } from './copy-options.js';
+import { copyOptions } from './copy-options.js';
 import { CopyRows } from './copy-rows.js';
 import { inData, shifted } from '../protocol/failure.js';
 import { Portal, type PortalRun, type Send } from '../statements/portal.js';
@@ -124,6 +124,6 @@ function queryOf({ source }: Extract<CopyStream, { kind: 'CopyOut' }>): {
   if ('text' in source) {
     return source;
   }
-  const columns = source.columns?.map(quotedName).join(', ') ?? '*';
-  return { text: `SELECT ${columns} FROM ${quotedName(source.table)}`, start: -1 };
+  const columns = source.columns?.map(quoteName).join(', ') ?? '*';
+  return { text: `SELECT ${columns} FROM ${quoteName(source.table)}`, start: -1 };
 }

@@ -12,8 +12,8 @@ import type {
   PreparedStatement,
   TableMetadata,
 } from '../../session/index.js';
-import { DatabaseError } from '../../session/index.js';
-import { type CopyOptions, copyOptions, names, quotedName } from './copy-options.js';
+import { DatabaseError, quoteName } from '../../session/index.js';
+import { type CopyOptions, copyOptions, names } from './copy-options.js';
 import { inData } from '../protocol/failure.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { Recoder } from './recoder.js';
@@ -71,8 +71,8 @@ export class CopyIn {
       const all = metadata?.columns.map(({ name }) => name);
       const columns = statement.columns ?? all ?? ['missing'];
       const placeholders = columns.map((_, index) => `$${index + 1}`).join(', ');
-      const list = columns.map(quotedName).join(', ');
-      const target = `${quotedName(statement.table)} (${list})`;
+      const list = columns.map(quoteName).join(', ');
+      const target = `${quoteName(statement.table)} (${list})`;
       insert = await setting.prepare(`INSERT INTO ${target} VALUES (${placeholders})`);
       const options = copyOptions(statement.options);
       const appender = await insert.openCopy(formOf(options, columns, insert));

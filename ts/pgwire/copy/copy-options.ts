@@ -62,11 +62,6 @@ function encodingOf(name: string): string {
   throw new ProtocolError('22023', `argument to option "encoding" must be a valid encoding name`);
 }
 
-/** Quotes an identifier. */
-export function quotedName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
 function formatOf({ format = 'text' }: CopyStreamOptions): CopyOptions['format'] {
   if (format === 'text' || format === 'csv' || format === 'binary') {
     return format;

@@ -76,9 +76,14 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
+/** Prints a name in double quotes, with quotes doubled. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
 /** Prints a name, in double quotes if it was quoted. */
 export function printName(name: Name): string {
-  return name.quoted ? `"${name.text.replaceAll('"', '""')}"` : name.text;
+  return name.quoted ? quoteName(name.text) : name.text;
 }
 
 /** Prints a word or value that is stored as a name. A name marked as quoted was a string. */
