@@ -57,6 +57,7 @@ function typeTests(texts) {
 function lucky(texts) {
   const chances = [
     [/^(crates|native)\/.*\.rs$/, /\brand::(?:random|rng)\b/g],
+    [/^crates\/.*\.rs$/, /env::var\("SEED"\)[^}]*\bUNIX_EPOCH\b/g],
     [/\.test\.ts$/, /env\['SEED'\] \?\? (?!1\b)/g],
   ];
   return [...texts].flatMap(([file, text]) =>

@@ -256,8 +256,8 @@ test('queries that cannot be refreshed incrementally are refused with the reason
       /base table more than once/,
     ],
     ['SELECT ts, sum(x) FROM t WHERE x > (SELECT avg(x) FROM t) SAMPLE BY 1h', /more than once/],
-    ['SELECT ts, sum(x) FROM t WHERE ts < now() SAMPLE BY 1h', /no clock/],
-    ['SELECT ts, sum(x * rnd_double()) FROM t SAMPLE BY 1h', /no clock, no random/],
+    ['SELECT ts, sum(x) FROM t WHERE ts < now() SAMPLE BY 1h', /not the clock/],
+    ['SELECT ts, sum(x * rnd_double()) FROM t SAMPLE BY 1h', /not the clock, random values/],
     [
       'SELECT ts, sum(t.x) FROM t CROSS JOIN u SAMPLE BY 1h',
       /specify the base table with WITH BASE/,

@@ -10,8 +10,7 @@ use crate::shown_rows::{nothing, one_column};
 
 fn seed() -> u64 {
     let given = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let seed = given.unwrap_or(now.as_nanos() as u64);
+    let seed = given.unwrap_or(1);
     println!("SEED={seed}");
     seed
 }
