@@ -71,6 +71,8 @@ export default tseslint.config(
         performance: 'readonly',
         process: 'readonly',
         setTimeout: 'readonly',
+        setInterval: 'readonly',
+        clearInterval: 'readonly',
         window: 'readonly',
       },
     },

@@ -1,10 +1,16 @@
-// Builds the addon for this machine. It uses the same workspace build as cargo's tests, so
+// Provides the addon for this machine: the published one if it was built from the same sources,
+// else one that cargo compiles. Compiling uses the same workspace build as cargo's tests, so
 // DataFusion is compiled only once. The release workflow cross-builds binaries with napi's own
 // command. The loader and the declarations are committed files (`generate-loader.mjs`).
-import { copyFileSync, renameSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 
-import { must, root, targetDirectory } from './steps.mjs';
+import { compileProgress } from './compile-progress.mjs';
+import { sourcesDigest } from './sources.mjs';
+import { answers, childEnvironment, root, run, targetDirectory } from './steps.mjs';
 
 /** Name of the library file on each platform. */
 const LIBRARIES = {
@@ -12,9 +18,17 @@ const LIBRARIES = {
   darwin: 'libtidemark_native.dylib',
   win32: 'tidemark_native.dll',
 };
+/** Programs that compiling needs. */
+const COMPILERS = [
+  ['cargo', 'install a Rust toolchain: https://rustup.rs'],
+  ['cc', 'install a C compiler: the package build-essential, or clang'],
+];
+const BUILD = ['build', '--locked', '--release', '-p', 'tidemark-native'];
+/** npm must report quickly that a package is not published, or that there is no network. */
+const QUICK = ['--fetch-retries=0', '--fetch-timeout=10000'];
 
 /** Returns the platform suffix that napi's loader expects. */
-export function platformName() {
+function platformName() {
   const { platform, arch } = process;
   if (platform !== 'linux') {
     return platform === 'win32' ? `${platform}-${arch}-msvc` : `${platform}-${arch}`;
@@ -23,15 +37,97 @@ export function platformName() {
   return `${platform}-${arch}-${isGlibc ? 'gnu' : 'musl'}`;
 }
 
-export async function buildAddon() {
-  await must('cargo', ['build', '--locked', '--release', '-p', 'tidemark-native']);
-  const library = LIBRARIES[process.platform] ?? LIBRARIES.linux;
-  const binary = join(root, 'native', `tidemark.${platformName()}.node`);
-  // Replaces the file by renaming, so a running server keeps the old file mapped.
-  copyFileSync(join(targetDirectory, 'release', library), `${binary}.new`);
-  renameSync(`${binary}.new`, binary);
+export const addonFile = join(root, 'native', `tidemark.${platformName()}.node`);
+
+/** Copies the addon to its place. A running server keeps the old file mapped. */
+function place(file) {
+  copyFileSync(file, `${addonFile}.new`);
+  renameSync(`${addonFile}.new`, addonFile);
+}
+
+/** Provides the addon. With `fromSource`, a published addon is not considered. */
+export async function buildAddon({ fromSource = false } = {}) {
+  if (fromSource || !(await usePublished())) {
+    await compile();
+  }
+}
+
+/** Installs the published addon of this version. Returns false, with the reason printed, if there
+ * is none that was built from the sources of this clone. */
+async function usePublished() {
+  const template = join(root, 'native', 'npm', platformName(), 'package.json');
+  if (!existsSync(template)) {
+    return false;
+  }
+  const { name, version, main } = JSON.parse(readFileSync(template, 'utf8'));
+  const wanted = `${name}@${version}`;
+  const view = await npm('view', wanted, 'tidemark.sources', '--json');
+  if (view === null) {
+    console.log(`   ${wanted} is not available: the engine is compiled`);
+    return false;
+  }
+  if (view.trim() !== JSON.stringify(sourcesDigest())) {
+    console.log(`   ${wanted} was built from other sources: the engine is compiled`);
+    return false;
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'tidemark-addon-'));
+  try {
+    const file = await npm('pack', wanted, '--silent', '--pack-destination', folder);
+    const extract = ['-xzf', file?.trim() ?? '', '-C', folder, `package/${main}`];
+    const isExtracted =
+      file !== null && (await run('tar', extract, { cwd: folder, quiet: true })).code === 0;
+    if (!isExtracted) {
+      console.log(`   ${wanted} could not be downloaded: the engine is compiled`);
+      return false;
+    }
+    place(join(folder, 'package', main));
+    console.log(`   ${wanted} is used; npm start -- --from-source compiles the engine`);
+    return true;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Returns what an npm command prints to standard output; null if it fails. */
+function npm(...args) {
+  return new Promise((resolve) => {
+    const child = spawn('npm', [...args, ...QUICK], {
+      cwd: root,
+      env: childEnvironment(),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    let output = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.on('error', () => resolve(null));
+    child.on('close', (code) => resolve(code === 0 ? output : null));
+  });
+}
+
+/** Compiles the addon and shows the progress. Ends the script if a compiler is missing or fails. */
+async function compile() {
+  for (const [tool, hint] of COMPILERS) {
+    if (!(await answers(tool))) {
+      console.error(`${tool} is required to compile the engine; ${hint}`);
+      process.exit(1);
+    }
+  }
+  const progress = await compileProgress();
+  const command = [...BUILD, '--quiet', '--message-format=json-render-diagnostics'];
+  const cargo = spawn('cargo', command, {
+    cwd: root,
+    env: childEnvironment(),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  createInterface({ input: cargo.stdout }).on('line', (line) => progress.read(line));
+  const code = await new Promise((resolve) => cargo.on('close', resolve));
+  progress.end();
+  if (code !== 0) {
+    console.error(`failed (exit code ${code}): cargo ${BUILD.join(' ')}`);
+    process.exit(1);
+  }
+  place(join(targetDirectory, 'release', LIBRARIES[process.platform] ?? LIBRARIES.linux));
 }
 
 if (process.argv[1] === import.meta.filename) {
-  await buildAddon();
+  await buildAddon({ fromSource: process.argv.includes('--from-source') });
 }

@@ -1,16 +1,18 @@
 // Builds missing and outdated outputs: packages, addon, server, console.
-//     node scripts/build.mjs [--skip-install]
+//     node scripts/build.mjs [--skip-install] [--from-source]
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { buildAddon } from './build-addon.mjs';
-import { answers, must, root, step } from './steps.mjs';
+import { addonFile, buildAddon } from './build-addon.mjs';
+import { addonSources, filesOf } from './sources.mjs';
+import { must, root, step } from './steps.mjs';
 
 const build = join(root, 'build');
+export const FROM_SOURCE = '--from-source';
 
-/** Runs `work` unless the inputs are unchanged since it last succeeded. */
-async function whenChanged(name, inputs, outputs, work) {
+/** Runs `work` unless the inputs are unchanged since it last succeeded, or always with `force`. */
+async function whenChanged(name, inputs, outputs, work, force = false) {
   const hash = createHash('sha256');
   for (const file of inputs) {
     hash.update(file).update('\0').update(readFileSync(file)).update('\0');
@@ -18,6 +20,7 @@ async function whenChanged(name, inputs, outputs, work) {
   const digest = hash.digest('hex');
   const stamp = join(build, `.${name}.stamp`);
   const isFresh =
+    !force &&
     outputs.every((file) => existsSync(file)) &&
     existsSync(stamp) &&
     readFileSync(stamp, 'utf8') === digest;
@@ -31,32 +34,22 @@ async function whenChanged(name, inputs, outputs, work) {
 }
 
 function filesBelow(directory, skip = /node_modules|[\\/]build[\\/]/) {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
+  return filesOf(directory)
     .filter((file) => !skip.test(file))
     .sort();
 }
 
-async function checkTools() {
+function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major < 20 || (major === 20 && minor < 19)) {
-    console.error(`Node.js 20.19 or newer is needed, this is ${process.versions.node}`);
+    console.error(`Node.js 20.19 or newer is required, this is ${process.versions.node}`);
     process.exit(1);
-  }
-  for (const [tool, hint] of [
-    ['cargo', 'install a Rust toolchain: https://rustup.rs'],
-    ['cc', 'install a C compiler: the package build-essential, or clang'],
-  ]) {
-    if (!(await answers(tool))) {
-      console.error(`${tool} is not there; ${hint}`);
-      process.exit(1);
-    }
   }
 }
 
-export async function buildAll({ install = true } = {}) {
-  await step('tools', checkTools);
+/** Builds everything. With `fromSource`, the engine is compiled even if a binary is published. */
+export async function buildAll({ install = true, fromSource = false } = {}) {
+  checkNode();
   if (install) {
     await step('packages', () =>
       whenChanged(
@@ -67,9 +60,15 @@ export async function buildAll({ install = true } = {}) {
       ),
     );
   }
-  await step(
-    'addon (the first build compiles DataFusion: about 15 minutes on 2 cores)',
-    buildAddon,
+  await step('engine', () =>
+    whenChanged(
+      'engine',
+      addonSources(),
+      [addonFile],
+      () => buildAddon({ fromSource }),
+      // The addon may have been downloaded, and cargo knows what to compile.
+      fromSource,
+    ),
   );
   await step('server', async () => {
     await must('npx', ['tsc', '-p', '.']);
@@ -91,5 +90,8 @@ export async function buildAll({ install = true } = {}) {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  await buildAll({ install: !process.argv.includes('--skip-install') });
+  await buildAll({
+    install: !process.argv.includes('--skip-install'),
+    fromSource: process.argv.includes(FROM_SOURCE),
+  });
 }

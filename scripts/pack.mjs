@@ -30,6 +30,7 @@ import {
   recordedFolders,
   TARGETS,
 } from './sbom.mjs';
+import { sourcesDigest } from './sources.mjs';
 import { root } from './steps.mjs';
 
 const SBOM = 'sbom.cdx.json';
@@ -76,7 +77,8 @@ function stagePlatform(platform) {
   cpSync(join(templates, platform), target, { recursive: true });
   cpSync(addon, join(target, manifest.main));
   cpSync(join(root, 'LICENSE'), join(target, 'LICENSE'));
-  writeContents(target, manifest, crateComponents(TARGETS[platform]));
+  const origin = { ...manifest, tidemark: { sources: sourcesDigest() } };
+  writeContents(target, origin, crateComponents(TARGETS[platform]));
   return [manifest];
 }
 

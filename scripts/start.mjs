@@ -1,14 +1,17 @@
 // npm start: installs packages, builds missing outputs, and serves a demonstration data set.
-// Further arguments are passed to the server: npm start -- --root DIR --set key=value
+// --from-source compiles the engine even if a binary of it is published. Further arguments are
+// passed to the server: npm start -- --root DIR --set key=value
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-import { buildAll } from './build.mjs';
+import { buildAll, FROM_SOURCE } from './build.mjs';
 import { childEnvironment, root } from './steps.mjs';
 
-await buildAll();
+const words = process.argv.slice(2);
+await buildAll({ fromSource: words.includes(FROM_SOURCE) });
+const options = words.filter((word) => word !== FROM_SOURCE);
 const cli = join(root, 'build', 'server', 'cli.js');
-const server = spawn(process.execPath, [cli, 'serve', '--demo', ...process.argv.slice(2)], {
+const server = spawn(process.execPath, [cli, 'serve', '--demo', ...options], {
   stdio: 'inherit',
   env: childEnvironment(),
 });

@@ -296,7 +296,7 @@ if (unknown.length > 0) {
   console.error(`unknown suite ${unknown.join(', ')}, expected ${SUITES.join(', ')}`);
   process.exit(2);
 }
-await buildAll();
+await buildAll({ fromSource: true });
 if (isChanged) {
   await changed();
 } else {
