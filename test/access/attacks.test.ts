@@ -41,7 +41,7 @@ test.after.always(async () => {
 const error = async (who: string, query: string): Promise<string> =>
   (await exec(server, who, query)).error ?? '';
 
-test('no principal can own a view with rights that the principal lacks', async (t) => {
+test('OWNED BY cannot lend a view rights that its creator lacks', async (t) => {
   const mal = `mal:${PASSWORD}`;
   await run(
     server,
@@ -106,7 +106,7 @@ test('a name in a view never resolves to an object created later', async (t) => 
   t.not(await error(eve, 'SELECT * FROM over_future'), '');
 });
 
-test('no query runs before its rights are checked', async (t) => {
+test('rights are checked before any part of a query runs', async (t) => {
   const fay = `fay:${PASSWORD}`;
   await run(
     server,
@@ -355,7 +355,7 @@ test('grants follow columns when one statement renames several', async (t) => {
   }
 });
 
-test('a user with rights through a chain of service accounts is protected', async (t) => {
+test('a help-desk user cannot reset the password of an indirect administrator', async (t) => {
   await run(
     server,
     'CREATE SERVICE ACCOUNT last_one',
@@ -448,7 +448,7 @@ test('a session ends when its user, password or permission is removed', async (t
   await run(server, 'DROP USER carol');
 });
 
-test('an assumed service account requires the ASSUME right at every statement', async (t) => {
+test('the ASSUME right is checked again at every statement', async (t) => {
   await run(
     server,
     'CREATE SERVICE ACCOUNT feed',

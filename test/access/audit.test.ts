@@ -204,7 +204,7 @@ test('token expiry is logged once', async (t) => {
   });
 });
 
-test('a refusal flood is counted in a separate log and does not evict audit records', async (t) => {
+test('a flood of refusals is counted in a separate log and evicts no audit records', async (t) => {
   const server = await startAccessServer(
     undefined,
     'acl.audit.file.size=4000',
@@ -257,7 +257,7 @@ test('repeated refusals are logged as one line with a count', (t) => {
   );
 });
 
-test('the hash chain head is logged elsewhere at each new file and at close', async (t) => {
+test('the head of the hash chain is reported at each new file and at close', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const ends: { sequence: number; hash: string }[] = [];
   const failed = (error: unknown): void => t.fail(String(error));

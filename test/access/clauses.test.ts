@@ -76,7 +76,7 @@ async function cleanUp(): Promise<void> {
   }
 }
 
-test.serial(`${CLAUSES.length} clauses require the right on their column`, async (t) => {
+test.serial(`each of ${CLAUSES.length} clauses requires the right on its column`, async (t) => {
   const problems: string[] = [];
   for (const clause of CLAUSES) {
     const { column, text } = clause;

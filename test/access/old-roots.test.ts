@@ -74,7 +74,7 @@ test('views from older versions are bound at first start and keep their owners',
   await second.stop();
 });
 
-test('an old view does not bind to a missing table that is created later', async (t) => {
+test('an old view of a dropped table does not bind to a table created later', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'old-root-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const first = await startTestServer({ root });

@@ -135,7 +135,7 @@ function kindOf(sql: string): string {
   return node?.kind === 'Backup' ? node.backup.action : (node?.kind ?? '');
 }
 
-test('a read-only server runs all kinds of reads and no writes', async (t) => {
+test('a read-only server accepts every kind of read and refuses every write', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-read-only-'));
   const writer = await startAccessServer(root);
   await run(

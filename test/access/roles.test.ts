@@ -56,7 +56,7 @@ test('SET ROLE assumes a service account, and every form of RESET leaves it', as
   await client.end();
 });
 
-test('roles that a user may not assume, and other logins, are refused', async (t) => {
+test('SET ROLE to a forbidden role and SET SESSION AUTHORIZATION are refused', async (t) => {
   const client = await connect(server, 'ann', 'a');
   const refused = 'Access denied [ASSUME SERVICE ACCOUNT other]';
   await t.throwsAsync(client.query('SET ROLE other'), { message: refused });
@@ -67,7 +67,7 @@ test('roles that a user may not assume, and other logins, are refused', async (t
   await client.end();
 });
 
-test('without users there are no roles', async (t) => {
+test('SET ROLE is refused when access control is off', async (t) => {
   const plain = await startTestServer();
   const client = await connect(plain, 'admin', 'quest');
   await t.throwsAsync(client.query('SET ROLE other'), { message: /access control is off/ });

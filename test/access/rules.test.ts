@@ -135,7 +135,7 @@ test.serial('OWNED BY names another owner', async (t) => {
   await run(server, 'DROP VIEW given_view');
 });
 
-test.serial('a grant may precede its table, and is dropped with the table', async (t) => {
+test.serial('a grant can be made before the table exists and is dropped with it', async (t) => {
   await run(server, 'GRANT SELECT ON soon TO ann');
   t.deepEqual(await permissions('ann'), []);
   await run(server, 'CREATE TABLE soon (x INT)');

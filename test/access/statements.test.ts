@@ -112,7 +112,7 @@ test.serial('a right inherited from a group cannot be revoked from a member', as
   t.is(await errorOf(ANN, 'SELECT a FROM t'), 'Access denied [SELECT on t]');
 });
 
-test.serial('the grant option cannot widen the grant', async (t) => {
+test.serial('WITH GRANT OPTION does not allow granting more than the grant', async (t) => {
   await run(server, "CREATE USER bob WITH PASSWORD 'b'", 'GRANT HTTP TO bob');
   await run(server, 'GRANT SELECT ON t(a) TO ann WITH GRANT OPTION');
   t.is(await errorOf(ANN, 'GRANT SELECT ON t(a) TO bob'), '');

@@ -272,7 +272,7 @@ test('a query with 9,000 terms is planned and run', async (t) => {
   });
 });
 
-test('records are durable and can be loaded by kind', async (t) => {
+test('committed records survive a restart and are loaded by kind', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-records-'));
   const first = await openDatabase({ root });
   await first.commitRecords('user', new Map([['ann', Buffer.from([1, 2])]]));

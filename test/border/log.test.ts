@@ -9,7 +9,7 @@ import test from 'ava';
 
 import { openDatabase } from '../../ts/engine/index.js';
 
-test('closing delivers the entire log', async (t) => {
+test('closing a database delivers its entire log', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-log-'));
   const events: string[] = [];
   for (let round = 1; round <= 50; round += 1) {

@@ -77,7 +77,7 @@ const KINDS = [
 
 for (const [kind, query] of KINDS) {
   browserTest(
-    `${kind}: drawn in every theme and size, saved as a picture and as points`,
+    `a ${kind} chart is drawn in every theme and size and saved as image and data`,
     async (t) => {
       await onPage(t, async (shown) => {
         const { page } = shown;

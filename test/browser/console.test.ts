@@ -294,7 +294,7 @@ browserTest('the table tree can be operated with the keyboard alone', async (t) 
   });
 });
 
-browserTest('narrow windows show everything without scrolling sideways', async (t) => {
+browserTest('narrow windows show everything without horizontal scrolling', async (t) => {
   for (const [width, height] of [
     [1000, 700],
     [800, 700],

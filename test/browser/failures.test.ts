@@ -133,7 +133,7 @@ browserTest(
   },
 );
 
-browserTest('pages report an unreachable server, and recover with it', async (t) => {
+browserTest('pages report an unreachable server and recover when it responds', async (t) => {
   await onPage(
     t,
     async (shown) => {

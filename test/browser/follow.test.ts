@@ -184,7 +184,7 @@ browserTest('a paused, inactive or hidden follower sends no requests', async (t)
   });
 });
 
-browserTest('a lost connection is reported calmly, and following resumes', async (t) => {
+browserTest('a lost connection is reported, and following resumes afterwards', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-followed-'));
   const first = await startTestServer({ root });
   const browser = await launchBrowser();

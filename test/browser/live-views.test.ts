@@ -179,7 +179,7 @@ browserTest(
   },
 );
 
-browserTest('imports into a live view are not offered, and narrow windows fit it', async (t) => {
+browserTest('imports into a live view are disabled; its page fits narrow windows', async (t) => {
   const view = await createView('narrow');
   await onPage(
     t,

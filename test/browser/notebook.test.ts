@@ -245,7 +245,7 @@ browserTest('a long query is stopped while others run', async (t) => {
   });
 });
 
-browserTest('variables are parameters: text, number, time, and a list from a query', async (t) => {
+browserTest('notebook variables can be text, numbers, times or lists from a query', async (t) => {
   await rows('CREATE TABLE IF NOT EXISTS many AS (SELECT x AS n FROM long_sequence(1000000))');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -351,7 +351,7 @@ browserTest(
   },
 );
 
-browserTest('the history becomes a notebook, oldest first', async (t) => {
+browserTest('the query log becomes a notebook with the oldest query first', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT 1 AS one'), 'done');

@@ -187,7 +187,7 @@ browserTest('screenshot: a materialized view', async (t) => {
   );
 });
 
-test('every image in the documentation is made here and used on a page', (t) => {
+test('every documentation image is created by a test and used on a page', (t) => {
   const pages = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.md'))
     .map((file) => join(ROOT, 'docs', file));

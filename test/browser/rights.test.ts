@@ -148,7 +148,7 @@ browserTest('a group lists its members; on a phone its rights come first', async
   t.deepEqual(admin.complaints, []);
 });
 
-browserTest('without LIST USERS the page is missing; with it users are filtered', async (t) => {
+browserTest('the access page requires LIST USERS, and its users can be filtered', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   for (const statement of [
     'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',

@@ -41,7 +41,7 @@ async function startServers(
   return { provider, server };
 }
 
-browserTest('signing on redirects to the provider, returns a code, and shows data', async (t) => {
+browserTest('signing on redirects to the provider, redeems the code and shows data', async (t) => {
   const { provider, server } = await startServers(t);
   const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/?shared=query#sql`);
@@ -90,7 +90,7 @@ browserTest('signing on redirects to the provider, returns a code, and shows dat
   t.deepEqual(jo.complaints, []);
 });
 
-browserTest('rows are exported with the token, and after a reload with the session', async (t) => {
+browserTest('exports use the access token, and after a reload the session', async (t) => {
   const { server } = await startServers(t);
   const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
@@ -252,7 +252,7 @@ browserTest('a redirect loop stops', async (t) => {
   t.true(provider.count('/auth') <= 3, String(provider.count('/auth')));
 });
 
-browserTest('a session ends when it has ended at the provider', async (t) => {
+browserTest('a session ends when the provider ends it', async (t) => {
   const { provider, server } = await startServers(t, { accessTokenSeconds: 5 });
   const jo = await BrowserUser.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
@@ -267,7 +267,7 @@ browserTest('a session ends when it has ended at the provider', async (t) => {
   t.regex(await jo.problem(), /has ended/);
 });
 
-browserTest('a token and a user info response with different names are refused', async (t) => {
+browserTest('a sign-on is refused if token and user info have different names', async (t) => {
   const { provider, server } = await startServers(t);
   const body = '{"sub":"somebody else","groups":["writers"]}';
   provider.faults.set('/me', { kind: 'answer', status: 200, type: 'application/json', body });

@@ -96,7 +96,7 @@ browserTest('the first rows from another client are shown', async (t) => {
   );
 });
 
-browserTest('the start page stays on existing rows until another client adds rows', async (t) => {
+browserTest('the start page waits for new rows even if a table already has rows', async (t) => {
   t.deepEqual(await rows('SELECT count() FROM arrivals'), [[1]]);
   await onPage(
     t,

@@ -6,7 +6,7 @@ const { browserTest, onPage, rows, server } = browserSuite('tables in a browser'
   args: ['--demo'],
 });
 
-browserTest('the pages are reached by the navigation rail and by URL', async (t) => {
+browserTest('pages can be opened from the navigation rail and by URL', async (t) => {
   await onPage(t, async (shown) => {
     await shown.go('Tables and ingestion');
     t.false(await shown.editor.isVisible());

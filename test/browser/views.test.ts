@@ -162,7 +162,7 @@ browserTest('view details show coverage, refresh policy and status', async (t) =
   );
 });
 
-browserTest('views are refreshed in full and by range, and errors are shown there', async (t) => {
+browserTest('a view is refreshed in full or by range, and errors are shown', async (t) => {
   const view = await createView('acted', 'MANUAL DEFERRED');
   const count = async (): Promise<unknown> => (await rows(`SELECT count() FROM ${view}`))[0]?.[0];
   await onPage(

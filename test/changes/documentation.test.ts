@@ -40,7 +40,7 @@ async function start(
   return { out: () => out, end: () => child.kill() };
 }
 
-test('a table is copied in Node.js and in Python, and curl receives the events', async (t) => {
+test('the documented Node.js, Python and curl clients follow a table', async (t) => {
   const server = await startTestServer({ set: ['changes.heartbeat=200ms'] });
   t.teardown(() => server.stop());
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-changes-'));

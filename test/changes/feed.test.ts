@@ -154,7 +154,7 @@ test('updates, deletes and late rows are reported as time ranges', async (t) => 
   await same(t, server, consumer);
 });
 
-test('a feed accepts a filter, columns or a query, and reports errors first', async (t) => {
+test('a feed accepts a filter, columns or a query, and refuses invalid ones', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const filtered = { table: 't', columns: 'x * 2 AS twice, ts', where: "s = 'a'" };

@@ -62,7 +62,7 @@ test('a slow reader does not block other clients, use memory or miss events', as
   t.is(consumer.rows.length, 800_000);
 });
 
-test('a disconnected reader frees its feed slot, in every state', async (t) => {
+test('a reader that disconnects in any state frees its feed slot', async (t) => {
   const server = await start(t, 'changes.max.feeds=2');
   const first = await open(t, server);
   await first.find('position');
@@ -167,7 +167,7 @@ test('changes to a table are no longer retained once no client follows it', asyn
   }, 'the changes are released');
 });
 
-test('a long row is one event, and a cell arrives with all special characters', async (t) => {
+test('a long row is sent as one event, and special characters are preserved', async (t) => {
   const server = await start(t);
   const reader = await open(t, server);
   await reader.find('position');

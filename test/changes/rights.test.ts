@@ -57,7 +57,7 @@ test('a feed requires a login, the HTTP permission, and SELECT on its table', as
   t.deepEqual((await reader.find('rows')).data.dataset, [['2024-01-01T00:00:00.000000Z', 1]]);
 });
 
-test('a feed ends when its login or right ends; nothing is reported afterwards', async (t) => {
+test('revoking a login or permission ends a feed, and nothing more is reported', async (t) => {
   const server = await start(t);
   const changes = [
     ["ALTER USER ann WITH PASSWORD 'another-1234'", /login is no longer valid/],
@@ -101,7 +101,7 @@ test('a row committed after the revoke is not reported', async (t) => {
   t.regex(event?.data.error ?? '', /Access denied/);
 });
 
-test('an API token is enough for a feed, and dropping it ends the feed', async (t) => {
+test('an API token can open a feed, and dropping the token ends the feed', async (t) => {
   const server = await start(t);
   await run(server, 'CREATE USER ann', 'GRANT HTTP TO ann', 'GRANT SELECT ON feed TO ann');
   const created = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");

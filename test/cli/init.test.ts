@@ -49,7 +49,7 @@ test('an existing configuration is not overwritten', async (t) => {
   t.false(existsSync(join(root, 'conf', 'admin.password')));
 });
 
-test('wrong settings are refused as by the server, and nothing is written', async (t) => {
+test('init refuses invalid settings like the server and writes nothing', async (t) => {
   for (const [setting, message] of [
     ['query.timeout=soon', /query\.timeout \(--set\): expected a duration/],
     ['http.bnid.to=9000', /http\.bnid\.to/],
@@ -92,7 +92,7 @@ test('the password is read from a file or standard input', async (t) => {
   t.false(existsSync(join(folder, 'x')));
 });
 
-test('the password is asked for on a terminal and not shown', (t) => {
+test('the password is prompted for on a terminal and not echoed', (t) => {
   const root = join(emptyFolder(), 'root');
   const program = [
     'import os, pty, sys, time',
@@ -122,7 +122,7 @@ test('without a terminal, --prompt is refused', async (t) => {
   t.regex(messageOf(ended), /--prompt requires a terminal/);
 });
 
-test('without access control there is no administrator', async (t) => {
+test('init creates no administrator if access control is off', async (t) => {
   const root = emptyFolder();
   const { code, out } = await run('init', '--root', root, '--set', 'acl.enabled=false');
   t.is(code, 0);
@@ -137,7 +137,7 @@ interface Checked {
   readonly checks: readonly { level: string; check: string; text: string }[];
 }
 
-test('a nearly full disk, its file system and low limits are reported', async (t) => {
+test('init reports a nearly full disk, its file system and low limits', async (t) => {
   const disk = emptyFolder();
   // 5 % of the disk must be free; the file leaves 2 %.
   const script =

@@ -11,7 +11,7 @@ import { skip, TOOLS } from '../clients/tools.js';
 import { commandFile, startTestServer } from '../golden/server.js';
 import { emptyFolder, FREE_PORTS, isOneLine, messageOf, run, runUnder, serve } from './run.js';
 
-test('the version of Node.js that package.json requires is the one that is checked', (t) => {
+test('the startup check requires the Node.js version in package.json', (t) => {
   const path = new URL('../../../package.json', import.meta.url);
   const { engines } = JSON.parse(readFileSync(path, 'utf8')) as { engines: { node: string } };
   t.is(engines.node, `>=${MIN_NODE}`);
@@ -27,7 +27,7 @@ for (const [name, version] of [
   ['node-12', '12.22.12'],
   ['node-18', '18.20.8'],
 ] as const) {
-  test(`Node.js ${version} is refused with one line`, (t) => {
+  test(`Node.js ${version} is refused with a one-line message`, (t) => {
     const node = join(TOOLS, 'nodes', 'node_modules', name, 'bin', 'node');
     if (!existsSync(node)) {
       skip(t, 'not installed: node scripts/setup-tests.mjs');
@@ -58,7 +58,7 @@ test('a wrong value names the key, the source and the expected form', async (t) 
   }
 });
 
-test('a second process on a root is refused, with the number of the first', async (t) => {
+test('a second process on a root is refused with the process ID of the first', async (t) => {
   const server = await startTestServer();
   const { root } = server;
   const holder = `[pid=${server.process.pid ?? 0}]`;
@@ -70,7 +70,7 @@ test('a second process on a root is refused, with the number of the first', asyn
   await server.stop();
 });
 
-test('a port in use is refused, with the address and its key', async (t) => {
+test('the error for a port in use names the address and its key', async (t) => {
   const blocker = createServer();
   const port = await new Promise<number>((resolve) => {
     blocker.listen(0, '127.0.0.1', () => {
@@ -95,7 +95,7 @@ test('a port in use is refused, with the address and its key', async (t) => {
   }
 });
 
-test('an address of another machine is refused, with its key', async (t) => {
+test('the error for an address of another machine names its key', async (t) => {
   const setting = ['--set', 'http.bind.to=192.0.2.7:9000', '--set', 'http.user=x'];
   const ended = await serve(emptyFolder(), ...setting, '--set', 'http.password=y');
   t.is(ended.code, 1);
@@ -117,7 +117,7 @@ const FULL =
   'mount -t tmpfs -o size=64k tmpfs $disk && ' +
   '{ dd if=/dev/zero of=$disk/x bs=4k 2>/dev/null; true; }';
 
-test('a root on a read-only or full disk is refused with one line', async (t) => {
+test('a root on a read-only or full disk is refused with a one-line message', async (t) => {
   for (const [mount, reason] of [
     [READ_ONLY, /read-only file system/i],
     [FULL, /no space left|disk (is )?full/i],
@@ -139,7 +139,7 @@ test('a root on a read-only or full disk is refused with one line', async (t) =>
   }
 });
 
-test('a root below a file is refused with one line', async (t) => {
+test('a root whose parent is a file is refused with a one-line message', async (t) => {
   const folder = emptyFolder();
   writeFileSync(join(folder, 'file'), '');
   const root = join(folder, 'file', 'root');
@@ -148,7 +148,7 @@ test('a root below a file is refused with one line', async (t) => {
   t.is(messageOf(ended), `tidemark: cannot use the root directory '${root}': not a directory`);
 });
 
-test('a log file that cannot be opened is refused with one line', async (t) => {
+test('a log file that cannot be opened is refused with a one-line message', async (t) => {
   const ended = await serve(emptyFolder(), '--set', 'log.file=/proc/server.log');
   t.is(ended.code, 78);
   t.regex(messageOf(ended), /^tidemark: log\.file: cannot open '\/proc\/server\.log': /);

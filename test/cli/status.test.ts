@@ -26,7 +26,7 @@ async function exec(server: TestServer, query: string): Promise<string> {
   return await answer.text();
 }
 
-test('a running server is reported with its addresses and figures', async (t) => {
+test('status reports the addresses and figures of a running server', async (t) => {
   const server = await startTestServer({ set: ['http.min.enabled=true', 'http.min.bind.to=0'] });
   const { root } = server;
   await exec(server, 'CREATE TABLE t AS (SELECT x FROM long_sequence(1000))');
@@ -48,7 +48,7 @@ test('a running server is reported with its addresses and figures', async (t) =>
   await server.stop();
 });
 
-test('the status requires the token, even without a login', async (t) => {
+test('the status endpoint requires its token even if no login is configured', async (t) => {
   const server = await startTestServer();
   const url = `${server.url}/api/v1/status`;
   t.is((await fetch(url)).status, 401);
@@ -58,7 +58,7 @@ test('the status requires the token, even without a login', async (t) => {
   await server.stop();
 });
 
-test('a server with a login, encryption and another base path is reported', async (t) => {
+test('status works for a server with a login, TLS and another base path', async (t) => {
   const certificates = new CertificateFolder();
   t.teardown(() => {
     certificates.remove();
@@ -77,7 +77,7 @@ test('a server with a login, encryption and another base path is reported', asyn
   await server.stop();
 });
 
-test('without HTTP, only the addresses are reported', async (t) => {
+test('status reports only the addresses if HTTP is disabled', async (t) => {
   const server = await startTestServer({ set: ['http.enabled=false'] });
   const { code, state, server: shown, figures } = await report(server.root);
   t.is(code, 0);
@@ -87,7 +87,7 @@ test('without HTTP, only the addresses are reported', async (t) => {
   await server.stop();
 });
 
-test('a stopped or killed server is reported as not running', async (t) => {
+test('status reports a stopped or killed server as not running', async (t) => {
   const root = emptyFolder();
   const missing = await report(join(root, 'nothing'));
   t.deepEqual([missing.code, missing.state], [3, 'stopped']);
@@ -104,7 +104,7 @@ test('a stopped or killed server is reported as not running', async (t) => {
   t.regex(out, /^no server is running\n/);
 });
 
-test('a server that does not respond is reported within seconds', async (t) => {
+test('status reports an unresponsive server within seconds', async (t) => {
   const server = await startTestServer();
   server.process.kill('SIGSTOP');
   const { code, out } = await run('status', '--root', server.root);

@@ -16,22 +16,22 @@ const expected = JSON.parse(readFileSync(new URL('drivers.json', SOURCES), 'utf8
 
 /** Python drivers with their modules. The first module is the argument of `drivers.py`. */
 const PYTHON: readonly (readonly [driver: string, title: string, ...modules: string[]])[] = [
-  ['psycopg', 'both formats, named cursors, nested transactions, COPY', 'psycopg'],
-  ['psycopg2', 'named cursors, COPY, errors', 'psycopg2'],
-  ['asyncpg', 'binary values, cursors, savepoints, COPY, a timeout, pools', 'asyncpg'],
+  ['psycopg', 'both formats, named cursors, nested transactions and COPY work', 'psycopg'],
+  ['psycopg2', 'named cursors, COPY and errors work', 'psycopg2'],
+  ['asyncpg', 'binary values, cursors, savepoints, COPY, timeouts and pools work', 'asyncpg'],
   [
     'pandas',
-    'SQLAlchemy with it: read_sql, to_sql, streams, nested transactions',
+    'read_sql, to_sql, streams and nested transactions work with SQLAlchemy',
     ...['sqlalchemy', 'pandas', 'psycopg', 'psycopg2'],
   ],
   [
     'connectorx',
-    'with Polars: results as binary COPY, and through cursors',
+    'Polars reads results through binary COPY and cursors',
     ...['connectorx', 'polars', 'pyarrow'],
   ],
   [
     'adbc',
-    'results as binary COPY, parameters, transactions',
+    'results as binary COPY, parameters and transactions work',
     ...['adbc_driver_postgresql', 'pyarrow'],
   ],
 ];
@@ -64,39 +64,39 @@ const POSTGRES_JS = join(NODE_MODULES, 'postgres', 'src', 'index.js');
 const DRIVERS: readonly Driver[] = [
   {
     driver: 'sqlx',
-    title: 'migrations, values, what its macros ask, transactions, COPY',
+    title: 'migrations, values, macro queries, transactions and COPY work',
     file: built('sqlx'),
     command: [built('sqlx')],
     more: ['test/clients/sqlx/migrations'],
   },
   {
     driver: 'tokio-postgres',
-    title: 'binary values, pipelines, portals, savepoints, COPY',
+    title: 'binary values, pipelines, portals, savepoints and COPY work',
     file: built('tokio-postgres'),
     command: [built('tokio-postgres')],
   },
   {
     driver: 'pgx',
-    title: 'binary values, batches, nested transactions, CopyFrom, cancelling',
+    title: 'binary values, batches, nested transactions, CopyFrom and cancelling work',
     file: built('pgx'),
     command: [built('pgx')],
   },
   {
     driver: 'jdbc',
-    title: 'binary values, batches, fetch size, savepoints, cancelling, COPY',
+    title: 'binary values, batches, fetch size, savepoints, cancelling and COPY work',
     file: JDBC_JAR,
     command: ['java', '-cp', JDBC_JAR, program('Jdbc.java')],
   },
   {
     driver: 'postgres.js',
-    title: 'pipelines, cursors, savepoints, COPY both ways, cancelling',
+    title: 'pipelines, cursors, savepoints, COPY in both directions and cancelling work',
     file: POSTGRES_JS,
     command: [process.execPath, program('postgresjs.mjs')],
     more: [POSTGRES_JS],
   },
   {
     driver: 'node-postgres',
-    title: 'arrays, cursors and streams in steps, COPY, cancelling',
+    title: 'arrays, stepwise cursors and streams, COPY and cancelling work',
     file: join(NODE_MODULES, 'pg-query-stream'),
     command: [process.execPath, program('nodepg.mjs')],
     more: [NODE_MODULES],

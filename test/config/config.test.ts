@@ -16,7 +16,7 @@ function file(text: string, name = 'server.conf'): string {
   return path;
 }
 
-test('every default in the registry is valid', (t) => {
+test('every default in the configuration registry is valid', (t) => {
   const config = loadConfig();
   for (const key of ALL_KEYS) {
     t.is(config.source(key), 'default', key.name);
@@ -117,7 +117,7 @@ test('a secret may be read from a separate file, which takes precedence', (t) =>
   t.is(accepted.get(KEYS.httpPassword), 'x'.repeat(65_536));
 });
 
-test('an explicitly named file must exist', (t) => {
+test('an explicitly named configuration file must exist', (t) => {
   const missing = join(tmpdir(), 'no-such-folder', 'server.conf');
   t.notThrows(() => loadConfig({ file: missing }));
   t.throws(() => loadConfig({ file: missing, fileRequired: true }), {

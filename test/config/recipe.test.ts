@@ -40,7 +40,7 @@ async function compile(folder: string): Promise<string> {
   }
 }
 
-test('a new key requires one registry entry, and its reader one field', async (t) => {
+test('adding a configuration key requires one registry entry and one field', async (t) => {
   const folder = await mkdtemp(join(ROOT, 'build', 'recipe-'));
   try {
     for (const part of ['config', 'border']) {

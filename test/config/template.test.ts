@@ -18,11 +18,11 @@ function load(t: ExecutionContext, text: string): ReturnType<typeof loadConfig> 
   return loadConfig({ file });
 }
 
-test('without values, the file changes nothing', (t) => {
+test('a generated configuration file without values sets no keys', (t) => {
   t.is(parseProperties(configurationFile(new Map())).size, 0);
 });
 
-test('with every key enabled, the file contains all keys with their defaults', (t) => {
+test('a generated configuration file lists every key with its default', (t) => {
   const text = configurationFile(new Map()).replaceAll(/^#(?=[a-z])/gm, '');
   const config = load(t, text);
   t.deepEqual(config.notices, []);
@@ -33,7 +33,7 @@ test('with every key enabled, the file contains all keys with their defaults', (
   }
 });
 
-test('values are read back as they were written', (t) => {
+test('values in a generated configuration file are read back unchanged', (t) => {
   const values = new Map([
     ['http.user', 'a \\ b'],
     ['http.password', ' #=:!\ttab\nline'],
@@ -44,7 +44,7 @@ test('values are read back as they were written', (t) => {
   t.deepEqual(Object.fromEntries(read), Object.fromEntries(values));
 });
 
-test('no line is longer than 100 characters', (t) => {
+test('no line of a generated configuration file exceeds 100 characters', (t) => {
   const long = configurationFile(new Map())
     .split('\n')
     .filter((line) => line.length > 100);

@@ -45,7 +45,7 @@ test('a table is exported to Parquet with one file per partition', async (t) => 
   t.is(path?.[0], `${join(server.root, 'export', 'days')}/`);
 });
 
-test('any partition unit can be requested; NONE writes one file', async (t) => {
+test('an export accepts any partition unit; NONE writes one file', async (t) => {
   for (const [unit, files] of [
     ['HOUR', ['2024-01-01T10', '2024-01-01T11', '2024-01-03T00', '2024-02-29T23']],
     ['WEEK', ['2024-W01', '2024-W09']],

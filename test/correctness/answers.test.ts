@@ -13,13 +13,13 @@ interface Case {
 
 const CASES: readonly Case[] = [
   {
-    title: 'count(DISTINCT x) by a symbol over no rows',
+    title: 'count(DISTINCT x) grouped by a symbol over no rows returns no rows',
     setup: ['CREATE TABLE a (s SYMBOL, v VARCHAR)', "INSERT INTO a VALUES ('x', 'y')"],
     sql: 'SELECT s, count(DISTINCT v) FROM a WHERE s <> s GROUP BY s',
     rows: [],
   },
   {
-    title: 'a partitioned window beside a window over all filtered rows',
+    title: 'partitioned and unpartitioned windows can be combined over filtered rows',
     setup: ['CREATE TABLE a (id LONG, d DOUBLE)', 'INSERT INTO a VALUES (2, 2), (1, 1), (3, 9)'],
     sql:
       'SELECT id, lag(id) OVER (ORDER BY id) l, sum(d) OVER () s, ' +
@@ -48,7 +48,7 @@ const CASES: readonly Case[] = [
     rows: [],
   },
   {
-    title: 'ORDER BY a count over a frame that moves',
+    title: 'ORDER BY sorts a count over a moving window frame',
     setup: [
       'CREATE TABLE a (k SYMBOL, i INT)',
       "INSERT INTO a VALUES ('a', 1), ('b', 2), ('a', 3), ('b', 4)",
@@ -59,7 +59,7 @@ const CASES: readonly Case[] = [
     rows: [[1], [1], [2], [2]],
   },
   {
-    title: 'ORDER BY the greatest value of a frame that moves over descending ones',
+    title: 'ORDER BY sorts the maximum of a moving frame over descending values',
     setup: ['CREATE TABLE a (i LONG)', 'INSERT INTO a VALUES (1), (2), (3), (4)'],
     sql:
       'SELECT m FROM (SELECT max(i) OVER ' +
@@ -67,7 +67,7 @@ const CASES: readonly Case[] = [
     rows: [[2], [3], [4], [4]],
   },
   {
-    title: 'ORDER BY the time of two tables above a window without order',
+    title: 'ORDER BY sorts a union by time above an unordered window',
     setup: [
       'CREATE TABLE a (ts TIMESTAMP, i INT) TIMESTAMP(ts) PARTITION BY DAY',
       "INSERT INTO a VALUES ('2024-01-01', 1), ('2024-01-03', 3)",
@@ -80,7 +80,7 @@ const CASES: readonly Case[] = [
     rows: [[1], [2], [3], [4]],
   },
   ...['ASOF', 'LT'].map((join) => ({
-    title: `${join} JOIN with a table whose parts end where its segments do`,
+    title: `${join} JOIN works when the table's parts and segments end at the same row`,
     setup: [
       'CREATE TABLE a (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
       "INSERT INTO a VALUES ('2024-01-01T06:00:00')",

@@ -165,7 +165,7 @@ for (const [sql, rows] of CASES) {
   });
 }
 
-test.serial('a time of day applies to each day of a date variable range', async (t) => {
+test.serial('a time of day applies to every day between two date variables', async (t) => {
   await tidemark.query(
     "CREATE TABLE tk AS (SELECT dateadd('m', -(x * 30)::int, dateadd('d', 1, " +
       "date_trunc('day', now()))) ts FROM long_sequence(480)) TIMESTAMP(ts) PARTITION BY DAY",

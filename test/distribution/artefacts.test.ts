@@ -55,7 +55,7 @@ async function folderOf(t: { teardown(work: () => unknown): void }): Promise<str
   return folder;
 }
 
-test.serial('the archive runs from any folder, as any user, without an environment', async (t) => {
+test.serial('the archive runs in any folder, as any user, with an empty environment', async (t) => {
   t.timeout(5 * 60_000);
   const folder = await folderOf(t);
   await chmod(folder, 0o755);
@@ -96,7 +96,7 @@ test.serial('the archive runs from any folder, as any user, without an environme
   t.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
-test.serial('equal contents give equal archives', async (t) => {
+test.serial('identical contents produce identical archives', async (t) => {
   t.timeout(5 * 60_000);
   const again = await folderOf(t);
   await script('archive', again);
@@ -105,7 +105,7 @@ test.serial('equal contents give equal archives', async (t) => {
   t.is(await readFile(join(again, file), 'utf8'), await readFile(await artefact(name), 'utf8'));
 });
 
-test.serial('lintian finds no problem in the Debian package', async (t) => {
+test.serial('lintian reports no problems in the Debian package', async (t) => {
   t.timeout(5 * 60_000);
   if (!(await has('lintian', '--version'))) {
     skip(t, 'lintian is not installed; scripts/setup-tests.mjs installs it');
@@ -129,7 +129,7 @@ test.serial('lintian finds no problem in the Debian package', async (t) => {
   await t.notThrowsAsync(run('lintian', options));
 });
 
-test.serial('the Debian package runs as a service of a booted system', async (t) => {
+test.serial('the Debian package runs as a service on a booted system', async (t) => {
   t.timeout(10 * 60_000);
   if (!(await canSandbox('systemd-nspawn'))) {
     skip(t, 'this machine cannot boot a container');

@@ -31,20 +31,20 @@ async function passes(t: ExecutionContext, tool: string, ...args: string[]): Pro
   }
 }
 
-test('hadolint finds no problem in the Dockerfile', (t) =>
+test('hadolint reports no problems in the Dockerfile', (t) =>
   passes(t, 'hadolint', join(dist, 'Dockerfile')));
 
-test('the compose file follows the schema of its specification', (t) =>
+test('the compose file conforms to the Compose schema', (t) =>
   passes(
     t,
     'check-jsonschema',
     ...['--builtin-schema', 'vendor.compose-spec', join(dist, 'compose.yml')],
   ));
 
-test('the manifests follow the schema of Kubernetes', (t) =>
+test('the manifests conform to the Kubernetes schema', (t) =>
   passes(t, 'kubernetes-validate', '--strict', join(dist, 'kubernetes.yml')));
 
-test('every setting is a configuration key', (t) => {
+test('every setting in the distribution files is a configuration key', (t) => {
   const page = readFileSync(join(repository, 'docs', 'configuration.md'), 'utf8');
   const variables = [dockerfile, compose, manifests].flatMap((text) =>
     [...text.matchAll(/\bQDB_[A-Z_]+/g)].map(([name]) => name.replace(/_FILE$/, '')),
@@ -59,7 +59,7 @@ test('every setting is a configuration key', (t) => {
   );
 });
 
-test('the server accepts the settings of the compose file and of the manifests', (t) => {
+test('the server accepts the settings in the compose file and the manifests', (t) => {
   const image = imageOf(stagesOf(dockerfile).get('image') ?? []);
   const defaults = image.environment.map((setting) => setting.split('='));
   const settings = [
@@ -93,7 +93,7 @@ test('every supervisor waits longer than shutdown.timeout', (t) => {
   }
 });
 
-test('the image, the manifests and the toolchain agree', (t) => {
+test('the image matches the manifests and the Rust toolchain', (t) => {
   const image = imageOf(stagesOf(dockerfile).get('image') ?? []);
   for (const key of ['runAsUser', 'runAsGroup', 'fsGroup']) {
     t.regex(manifests, new RegExp(`${key}: ${image.user.split(':')[0] ?? ''}\n`));
@@ -105,7 +105,7 @@ test('the image, the manifests and the toolchain agree', (t) => {
   t.regex(dockerfile, new RegExp(`^FROM rust:${channel}-`, 'm'));
 });
 
-test('the build context of the image is the repository without its workflows', async (t) => {
+test('the build context of the image excludes only the CI workflows', async (t) => {
   const ignored = join('scripts', 'dist', 'Dockerfile.dockerignore');
   const list = ['ls-files', '--cached', '--ignored', `--exclude-from=${ignored}`];
   const { stdout } = await run('git', list, { cwd: repository });

@@ -51,7 +51,7 @@ const rows = [
   ...readFileSync(page, 'utf8').matchAll(/^\| (\d+\.\d+\.\d+) \| (.*?) \| (.*) \| (.*?) \|$/gm),
 ].map(([, id = '', status = '', , tests = '']) => ({ id, status, tests }));
 
-test('the page lists each requirement of level 1 once, in order', (t) => {
+test('the page lists every level 1 requirement once and in order', (t) => {
   const expected = Object.entries(LEVEL_1).flatMap(([section, numbers]) =>
     numbers.map((number) => `${section}.${number}`),
   );
@@ -61,7 +61,7 @@ test('the page lists each requirement of level 1 once, in order', (t) => {
   );
 });
 
-test('each claim has a test that exists', (t) => {
+test('every claim links to an existing test', (t) => {
   for (const { id, status, tests } of rows) {
     t.true(STATUS.includes(status), `${id}: ${status}`);
     const links = [...tests.matchAll(/\]\(([^)]+\.test\.ts)\)/g)].map(([, link = '']) => link);
@@ -74,7 +74,7 @@ test('each claim has a test that exists', (t) => {
   }
 });
 
-test('the counts at the top are those of the tables', (t) => {
+test('the counts at the top match the tables', (t) => {
   const text = readFileSync(page, 'utf8');
   for (const status of STATUS) {
     const count = rows.filter((row) => row.status === status).length;

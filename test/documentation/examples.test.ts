@@ -182,7 +182,7 @@ test('the example checker detects different output', (t) => {
   ]);
 });
 
-test('each page with a setup exists', (t) => {
+test('every page with an example setup exists', (t) => {
   t.deepEqual(
     Object.keys(SETUPS).filter((page) => !pages.includes(page)),
     [],

@@ -70,7 +70,7 @@ function collect(value: unknown, key = ''): void {
   }
 }
 
-test('every rule is defined, used and complete', (t) => {
+test('every grammar rule is defined, used and complete', (t) => {
   const used = new Set([...grammar.values()].flatMap(({ body }) => referencesOf(body)));
   const unknown = [...used].filter((name) => !grammar.has(name));
   const unused = [...grammar.keys()].filter((name) => !used.has(name) && !STARTS.includes(name));
@@ -118,7 +118,7 @@ const NOT_IN_SENTENCES = new Map([
   ["kind: 'NamedParameter'", 'no interface accepts values for `:name`'],
 ]);
 
-test.serial('the sentences contain every kind of node and every session statement', (t) => {
+test.serial('grammar sentences cover every node kind and every session statement', (t) => {
   const sources = [
     'ast.generated.ts',
     'statements/session-statement.ts',
@@ -138,7 +138,7 @@ test.serial('the sentences contain every kind of node and every session statemen
   t.deepEqual([...new Set(missing)], [], 'no grammar block in docs/sql derives these');
 });
 
-test.serial('the sentences contain every value of the lists in the syntax tree', (t) => {
+test.serial('grammar sentences cover every enumerated value in the syntax tree', (t) => {
   const text = readFileSync(join(ROOT, 'ts/sql/ast.generated.ts'), 'utf8');
   const lists = [...text.matchAll(/^export type \w+ =\s+(?:\| )?'\w+'(?:\s+\| '\w+')+;/gm)];
   const values = lists.flatMap(([list]) => list.match(/'\w+'/g) ?? []);

@@ -26,7 +26,7 @@ async function send(
   return (await response.json()) as { error?: string; position?: number };
 }
 
-test('the error position is that of the statement, or exact on request', async (t) => {
+test('an error is reported at the statement, or at the exact position on request', async (t) => {
   for (const [query, mark] of [
     ['select d + s from t', 's from'],
     ['select sum(s) from t', 's)'],
@@ -54,7 +54,7 @@ test('a literal that cannot be converted is always reported at its position', as
   }
 });
 
-test('the same conversion at two positions forms one group', async (t) => {
+test('equal conversions in SELECT and GROUP BY form one group', async (t) => {
   await send("insert into t values ('2026-01-02', '7', '7', 1, 1)");
   const query =
     "select d + v, count() from t where ts = '2026-01-02' group by d + v order by d + v";

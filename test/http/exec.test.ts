@@ -50,7 +50,7 @@ const LIMITS: readonly (readonly [limit: string, rows: readonly number[], count:
 ];
 
 for (const [limit, rows, count] of LIMITS) {
-  test(`limit=${limit}`, async (t) => {
+  test(`limit=${limit} returns rows [${rows.join()}]`, async (t) => {
     const [, body] = await get(`query=rows+5&nm=true&limit=${limit}`);
     const dataset = rows.map((row) => `[${row}]`).join(',');
     t.is(body, `{"dataset":[${dataset}],"count":${count}}`);
@@ -88,7 +88,7 @@ const COLUMNS: readonly (readonly [cols: string, chosen: readonly number[] | nul
   ['"say ""so"""', [5]],
 ];
 for (const [cols, chosen] of COLUMNS) {
-  test(`cols=${cols}`, (t) => {
+  test(`cols=${cols} selects columns [${chosen?.join() ?? 'all'}]`, (t) => {
     t.deepEqual(chooseColumns(NAMED, cols), chosen);
   });
 }

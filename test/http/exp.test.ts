@@ -37,7 +37,7 @@ const LIMITS: readonly (readonly [limit: string, rows: readonly number[]])[] = [
 ];
 
 for (const [limit, rows] of LIMITS) {
-  test(`limit=${limit}`, async (t) => {
+  test(`limit=${limit} returns rows [${rows.join()}]`, async (t) => {
     const response = await get(`query=rows+5&nm=true&limit=${limit}`);
     t.is(await response.text(), rows.map((row) => `${row}\r\n`).join(''));
   });

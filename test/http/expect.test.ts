@@ -105,7 +105,7 @@ async function assertRefused(
   t.is(await client.answer(), null, `${what}: nothing follows`);
 }
 
-test('ILP requests get 100 Continue and a response, repeatedly per connection', async (t) => {
+test('each ILP request on a connection gets 100 Continue and a response', async (t) => {
   for (const at of [server, encrypted]) {
     const client = await open(t, at);
     for (const path of ['/write', '/api/v2/write', '/write']) {
@@ -198,7 +198,7 @@ test('Expect headers other than 100-continue are refused', async (t) => {
   }
 });
 
-test('a request without a body is answered without 100 Continue', async (t) => {
+test('a request with an empty body gets 100 Continue and its response', async (t) => {
   const client = await open(t);
   for (let count = 0; count < 2; count += 1) {
     const request = await client.exchange(

@@ -16,7 +16,7 @@ const LINES: readonly (readonly [string, string])[] = [
   [',,\r\n', ',,\r\n'],
 ];
 
-test('formula-like strings are escaped wherever the file is split', (t) => {
+test('formula-like strings are escaped regardless of chunk boundaries', (t) => {
   const bytes = Buffer.from(LINES.map(([given]) => given).join(''));
   const expected = LINES.map(([, line]) => line).join('');
   for (let chunk = 1; chunk <= bytes.length; chunk += 1) {

@@ -38,7 +38,7 @@ const HOSTS: readonly (readonly [status: number, lines: Lines])[] = [
   [421, ['Host: localhost/']],
 ];
 for (const [expected, lines] of HOSTS) {
-  test(`${lines.join() || 'no Host'} is answered with ${expected}`, async (t) => {
+  test(`${lines.join() || 'no Host'} gets status ${expected}`, async (t) => {
     t.is(await status('/exec?query=rows+1', lines), expected);
     t.is(await status('/nowhere', lines), expected === 200 ? 404 : expected);
   });
@@ -93,7 +93,7 @@ test('requests from this server’s pages and from listed origins are accepted',
   }
 });
 
-test('only a listed origin gets its preflight answered', async (t) => {
+test('preflight requests succeed only for listed origins', async (t) => {
   const preflight = (origin: string): Promise<Response> =>
     fetch(`${harness.url}/exec`, { method: 'OPTIONS', headers: { Origin: origin } });
   const listed = await preflight('https://ok.example');
@@ -194,7 +194,7 @@ const BROKEN: readonly (readonly [status: number, head: string])[] = [
   [400, 'nonsense\r\n\r\n'],
 ];
 for (const [index, [expected, head]] of BROKEN.entries()) {
-  test(`malformed request ${index} is answered ${expected}, once`, async (t) => {
+  test(`malformed request ${index} gets one response, with status ${expected}`, async (t) => {
     const answer = await sendRaw(harness.port, head);
     t.is(Number(answer.slice(9, 12)), expected);
     t.is(answer.split('HTTP/1.1 ').length, 2);

@@ -118,7 +118,7 @@ const CASES: readonly Case[] = [
 
 for (const { texts, options, staysHandedOff } of CASES) {
   const how = JSON.stringify(options ?? {});
-  test.serial(`same bytes with and without handoffs: ${texts[0] ?? ''} ${how}`, async (t) => {
+  test.serial(`handoffs do not change the response: ${texts[0] ?? ''} ${how}`, async (t) => {
     const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
     t.teardown(() => {
       a.close();

@@ -38,14 +38,14 @@ test('a text file is described by its columns and first values', async (t) => {
   ]);
 });
 
-test('the header length in bytes is returned for any content', async (t) => {
+test('the header length is returned in bytes and is 0 without a header', async (t) => {
   const [, found] = await preview('"Größe\n1",v\n1,2\n3,4\n');
   t.is(found['headerBytes'], Buffer.byteLength('"Größe\n1",v\n'));
   const [, none] = await preview('1,2\n3,4\n', '&header=false');
   t.is(none['headerBytes'], 0);
 });
 
-test('a header that is not a valid column name is returned alongside the name', async (t) => {
+test('a header that is no valid column name is returned with the derived name', async (t) => {
   const [, found] = await preview('city,"Time ""of"" day",sensor-id\nOslo,10:30,1\nRome,11:00,2\n');
   const columns = found['columns'] as readonly { name: string; header?: string }[];
   t.deepEqual(
@@ -58,7 +58,7 @@ test('a header that is not a valid column name is returned alongside the name', 
   );
 });
 
-test('a type that fits almost all values is suggested, with the first exception', async (t) => {
+test('a type that fits most values is suggested with the first exception', async (t) => {
   const lines = Array.from({ length: 20 }, (_, row) => (row === 4 ? 'n/a,x' : `${row}.5,x`));
   const [, found] = await preview(`v,w\n${lines.join('\n')}\n`, '&header=true');
   const columns = found['columns'] as Record<string, unknown>[];
@@ -79,7 +79,7 @@ test('unstructured text is refused with the same messages as an import', async (
   ]);
 });
 
-test('the last line counts without a line break only at the end of the file', async (t) => {
+test('a last line without a line break counts only if the file is complete', async (t) => {
   t.is((await preview('a,b\n1,2\n3,4', '&header=true'))[1]['rows'], 1);
   t.is((await preview('a,b\n1,2\n3,4', '&header=true&whole=true'))[1]['rows'], 2);
 });

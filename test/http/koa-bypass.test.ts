@@ -176,7 +176,7 @@ for (const [name, request, port] of [
   }
 }
 
-test('wrong passwords count on both the fast and the regular path', async (t) => {
+test('wrong passwords are counted on both the fast and the regular path', async (t) => {
   const wrong = 'Authorization: Basic amltOndyb25n';
   for (let round = 0; round < 5; round += 1) {
     for (const path of ['/exec', '//exec']) {
@@ -212,7 +212,7 @@ const REAL: readonly BypassRequest[] = [
 ];
 
 for (const { status, query = '', lines = [HOST] } of REAL) {
-  test(`fast and regular path agree: ${query} ${lines.slice(1).join()}`, async (t) => {
+  test(`the fast and regular paths agree: ${query} ${lines.slice(1).join()}`, async (t) => {
     const { port } = new URL(real.url);
     const [short, complete] = await Promise.all(
       ['/exec', '//exec'].map((path) =>

@@ -136,7 +136,7 @@ test('an error is reported once, and results resume when the query succeeds', as
   t.true('error' in (stream.of('rows')[2] ?? {}));
 });
 
-test('equal queries by one user run once for all streams, even as streams close', async (t) => {
+test('identical queries of one user run once for all streams, even as some close', async (t) => {
   const server = await start(t);
   const queries = [{ name: 'r', query: 'SELECT rnd_long() v', everyMs: FAST }];
   const values = (stream: Stream): string[] =>

@@ -156,7 +156,7 @@ test.serial('a part with a malformed header is an error, not skipped', async (t)
   }
 });
 
-test.serial('file names may be escaped or extended, and text may follow the end', async (t) => {
+test.serial('escaped and extended file names are read; any epilogue is ignored', async (t) => {
   const named = async (parameters: string): Promise<unknown> => {
     const head = `--b\r\ncontent-disposition: Form-Data; ${parameters}\r\n\r\nx\r\n`;
     const { parts, error } = await upload(Buffer.from(`before\r\n${head}--b--\r\nafter\r\n--b`));

@@ -28,7 +28,7 @@ const CASES: readonly (readonly [header: string | undefined, coding: 'gzip' | 'b
 ];
 
 for (const [header, coding] of CASES) {
-  test(`Accept-Encoding: ${header ?? 'absent'}`, (t) => {
+  test(`Accept-Encoding: ${header ?? 'absent'} selects ${coding ?? 'no compression'}`, (t) => {
     t.is(chooseCoding(header, ['gzip', 'br']), coding);
   });
 }

@@ -31,7 +31,7 @@ for (const [encoded, text, isInvalid] of [
   ['%F4%90%80%80', '\ufffd\ufffd\ufffd\ufffd', true],
   ['%C3', '\ufffd', true],
 ] as const) {
-  test(`x=${encoded}`, (t) => {
+  test(`x=${encoded} is ${isInvalid ? 'invalid' : 'decoded'}`, (t) => {
     t.deepEqual(read(encoded), [text, isInvalid]);
   });
 }

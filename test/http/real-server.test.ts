@@ -294,7 +294,7 @@ test('timestamp_sequence continues across batches, and restarts with each query'
   }
 });
 
-test('GROUP BY over no rows returns no row, whatever the keys', async (t) => {
+test('GROUP BY over no rows returns no rows, whatever the keys', async (t) => {
   await exec('create table nothing (a varchar, b long, c double)');
   for (const keys of ['a', 'b', 'a, b', 'a, b, c', "concat(a, 'x'), b % 3"]) {
     t.deepEqual(await exec(`select ${keys}, count() from nothing group by ${keys}`), [], keys);

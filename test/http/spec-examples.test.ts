@@ -59,7 +59,7 @@ async function dataset(sql: string): Promise<unknown> {
   return dataset;
 }
 
-test.serial('/imp: the response is text by default and JSON with fmt=json', async (t) => {
+test.serial('/imp returns text by default and JSON with fmt=json', async (t) => {
   const text = await sh("curl -F data=@trips.csv 'http://localhost:9000/imp'");
   for (const label of ['Location:', 'Pattern', 'Locale', 'Errors', 'Partition by', 'Timestamp']) {
     t.true(text.includes(label), label);
@@ -85,7 +85,7 @@ test.serial('/imp: the response is text by default and JSON with fmt=json', asyn
 });
 
 test.serial(
-  '/imp: name, overwrite, timestamp, partitionBy and table settings are used',
+  '/imp applies name, overwrite, timestamp, partitionBy and table settings',
   async (t) => {
     const url = 'http://localhost:9000/imp?fmt=json&name=trips&overwrite=true';
     const settings = 'timestamp=when&partitionBy=MONTH&o3MaxLag=10000000&maxUncommittedRows=1000';
@@ -106,7 +106,7 @@ test.serial(
   },
 );
 
-test.serial('/imp: schema, delimiter, forceHeader and create are used', async (t) => {
+test.serial('/imp applies schema, delimiter, forceHeader and create', async (t) => {
   const pattern = '[{"name":"at","type":"TIMESTAMP","pattern":"yyyy-MM-dd - HH:mm:ss"}]';
   const own = `curl -F schema='${pattern}' -F data=@own.csv`;
   const answer = await json(`${own} 'http://localhost:9000/imp?name=own&timestamp=at&fmt=json'`);
@@ -139,7 +139,7 @@ test.serial('/imp: schema, delimiter, forceHeader and create are used', async (t
   t.regex(String(refused['status']), /table does not exist \[table=nowhere\]/);
 });
 
-test.serial('/imp: atomicity and skipLev are used', async (t) => {
+test.serial('/imp applies atomicity and skipLev', async (t) => {
   const schema = `-F schema='[{"name":"n","type":"INT"}]'`;
   for (const [atomicity, imported, rejected, count] of [
     ['skipCol', 4, 0, 4],
@@ -170,7 +170,7 @@ test.serial('/imp: atomicity and skipLev are used', async (t) => {
   }
 });
 
-test.serial('/exec: queries and statements return the documented bodies', async (t) => {
+test.serial('/exec returns the documented bodies for queries and other statements', async (t) => {
   const exec = (sql: string, more = ''): Promise<Record<string, unknown>> =>
     json(`curl -G --data-urlencode "query=${sql}" ${more} http://localhost:9000/exec`);
   t.deepEqual(await exec('create table t (x long, ts timestamp) timestamp(ts)'), { ddl: 'OK' });
@@ -212,7 +212,7 @@ test.serial('/exec: queries and statements return the documented bodies', async 
   t.is(wrong, '{"query":"select y from t","error":"Invalid column: y","position":7} 400');
 });
 
-test.serial('/exp: CSV, row ranges, and Parquet with every parameter are returned', async (t) => {
+test.serial('/exp returns CSV, row ranges, and Parquet with every parameter', async (t) => {
   const exp = (more: string): Promise<string> =>
     sh(`curl -G --data-urlencode "query=select x from t" ${more} http://localhost:9000/exp`);
   t.is(await exp(''), '"x"\n1\n2\n4\n');

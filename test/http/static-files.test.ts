@@ -47,7 +47,7 @@ test('an unchanged file is not sent again', async (t) => {
   t.is((await get('/assets/main-Ab12Cd34.js', { 'If-None-Match': '"other"' })).status, 200);
 });
 
-test('ranges include both ends', async (t) => {
+test('byte ranges include both ends', async (t) => {
   const range = async (value: string): Promise<[number, string, string | null]> => {
     const response = await get('/assets/main-Ab12Cd34.js', { Range: value });
     const { headers, status } = response;

@@ -20,7 +20,7 @@ async function validate(text: string): Promise<[number, string]> {
   return [response.status, await response.text()];
 }
 
-test('a query is described by its columns, and not executed', async (t) => {
+test('validating a query returns its columns without executing it', async (t) => {
   const query = 'rows 424242';
   t.deepEqual(await validate(query), [
     200,
@@ -29,7 +29,7 @@ test('a query is described by its columns, and not executed', async (t) => {
   t.false(harness.database.journal.executed.includes(query));
 });
 
-test('other statements are described by their kind, and not executed', async (t) => {
+test('validating other statements returns their kind without executing them', async (t) => {
   t.deepEqual(await validate('insert 424243'), [200, '{"queryType":"insert"}']);
   t.deepEqual(await validate('create 424244'), [200, '{"queryType":"create"}']);
   t.deepEqual(await validate('EXPLAIN rows 424245'), [200, '{"queryType":"EXPLAIN"}']);
@@ -37,7 +37,7 @@ test('other statements are described by their kind, and not executed', async (t)
   t.false(harness.database.journal.executed.some((text) => text.includes('42424')));
 });
 
-test('errors have a position', async (t) => {
+test('validation errors have a position', async (t) => {
   t.deepEqual(await validate('rows !'), [
     400,
     '{"query":"rows !","error":"unexpected token [!]","position":5}',
@@ -49,7 +49,7 @@ test('errors have a position', async (t) => {
   t.deepEqual(await validate(''), [200, '{"error":"empty query","query":"","position":"0"}']);
 });
 
-test('a statement is sent in the URL or, when long or secret, in a form', async (t) => {
+test('a statement can be validated from the URL or from a form', async (t) => {
   const target = `${harness.url}/api/v1/sql/validate`;
   const long = `rows 1 -- ${'x'.repeat(200_000)}`;
   const body = new URLSearchParams({ query: long });

@@ -154,7 +154,7 @@ test('an upgrade passes the same checks as a request', async (t) => {
   await open.server.close();
 });
 
-test('a non-WebSocket upgrade does not change a request', async (t) => {
+test('an upgrade header on an ordinary request is ignored', async (t) => {
   const { port, server } = await startEcho();
   const body = 'name=value';
   for (const headers of [{ Upgrade: 'h2c' }, { Upgrade: 'websocket' }]) {

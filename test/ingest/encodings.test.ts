@@ -43,7 +43,7 @@ async function send(query: string, data: Buffer, schema?: object): Promise<Answe
 
 const TEXT = 'k,v\nä,1\nö€,2\nü,3\n';
 
-real('a byte order mark tells the encoding, and encoding= names it', async (t) => {
+real('a byte order mark or the encoding parameter determines the encoding', async (t) => {
   const utf16 = Buffer.from(TEXT, 'utf16le');
   const swapped = Buffer.from(utf16).swap16();
   const bytes = (...values: readonly number[]): Buffer => Buffer.from(values);
@@ -67,7 +67,7 @@ real('a byte order mark tells the encoding, and encoding= names it', async (t) =
   }
 });
 
-real('a value that is not UTF-8 is an error of its column, not another value', async (t) => {
+real('a value that is not valid UTF-8 is an error in its column', async (t) => {
   const data = Buffer.from(TEXT, 'latin1');
   const skipped = await send('name=skipped&forceHeader=true', data);
   t.deepEqual([skipped.status, skipped.rowsImported], ['OK', 3]);
@@ -92,7 +92,7 @@ real('a value that is not UTF-8 is an error of its column, not another value', a
   t.regex(wrong.status, /the text is not valid utf-16be/);
 });
 
-real('dates that are in two months are refused as designated timestamp', async (t) => {
+real('ambiguous dates are refused as the designated timestamp', async (t) => {
   const data = Buffer.from('d,v\n01/02/2026,1\n03/04/2026,2\n05/06/2026,3\n');
   const query = 'timestamp=d&partitionBy=DAY&forceHeader=true';
   const { status } = await send(`name=dates&${query}`, data);

@@ -61,7 +61,7 @@ function after(values: readonly string[]): string {
   return ['v,w', ...lines, ...values.map((value) => `${value},y`), ''].join('\n');
 }
 
-real('a type that does not last is widened, and nothing becomes null', async (t) => {
+real('a detected type that does not fit later values is widened without loss', async (t) => {
   for (const [values, type, last, because] of [
     [['7', '-1'], 'INT', -1, undefined],
     [['9999999999', '3'], 'LONG', 3, "LONG instead of INT, because of '9999999999' in line 2002"],
@@ -102,7 +102,7 @@ real('integers beyond LONG keep all of their digits', async (t) => {
   }
 });
 
-real('a form that a wider type does not know widens it once more', async (t) => {
+real('a column becomes VARCHAR if the wider type cannot parse earlier values', async (t) => {
   const lines = Array.from({ length: 2000 }, (_, at) => `${at}L,x${at}`);
   const answer = await send('name=suffixes', ['v,w', ...lines, '1.5,y', ''].join('\n'));
   t.deepEqual([typesOf(answer)[0], errorsOf(answer)], ['VARCHAR', [0, 0]]);
@@ -110,7 +110,7 @@ real('a form that a wider type does not know widens it once more', async (t) => 
   t.deepEqual(await rows(server, 'SELECT first(v), last(v) FROM suffixes'), [['0L', '1.5']]);
 });
 
-real('who says what becomes of bad values, or the type, has said it', async (t) => {
+real('an explicit atomicity, a schema or an existing table prevents widening', async (t) => {
   const skipped = await send('name=said&overwrite=true&atomicity=skipCol', after(['1.5']));
   t.deepEqual([typesOf(skipped)[0], errorsOf(skipped)], ['INT', [1, 0]]);
   const schema = [{ name: 'v', type: 'INT' }];
@@ -120,7 +120,7 @@ real('who says what becomes of bad values, or the type, has said it', async (t) 
   t.deepEqual([typesOf(existing)[0], errorsOf(existing)], ['INT', [1, 0]]);
 });
 
-real('a text of more than memory keeps is read a second time', async (t) => {
+real('a file larger than the buffer is read a second time to widen a column', async (t) => {
   const filler = 'z'.repeat(1000);
   const lines = Array.from({ length: 40_000 }, (_, at) => `${at},${at % 10}.5,${filler}`);
   const text = `a,b,c\n${lines.join('\n')}\nlast,1,${filler}\n`;
@@ -133,7 +133,7 @@ real('a text of more than memory keeps is read a second time', async (t) => {
   t.deepEqual(await rows(server, "SELECT count() FROM long_text WHERE a = '39999'"), [[1]]);
 });
 
-real('several texts of a request, the first of which is widened', async (t) => {
+real('a type that the first file of a request widens applies to the next file', async (t) => {
   const form = new FormData();
   for (const text of [after(['1.5']), 'v,w\n2.5,a1\n3.5,b1\n']) {
     form.append('data', new Blob([text]), 'data.csv');
@@ -144,7 +144,7 @@ real('several texts of a request, the first of which is widened', async (t) => {
   t.deepEqual(await rows(server, 'SELECT count(), last(v) FROM both'), [[2003, 3.5]]);
 });
 
-real('zeros in front and numbers to call are text', async (t) => {
+real('values with leading zeros and phone numbers are strings', async (t) => {
   const answer = await send('name=codes', 'zip,phone,n\n01234,+4912345678,0\n98765,+15551234,-1\n');
   t.deepEqual([answer.header, typesOf(answer)], [true, ['VARCHAR', 'VARCHAR', 'INT']]);
   t.regex(answer.warnings?.[0] ?? '', /^column 'zip': kept as text, because of '01234'$/);
@@ -154,7 +154,7 @@ real('zeros in front and numbers to call are text', async (t) => {
   ]);
 });
 
-real('a header may lack its first name or end in a delimiter', async (t) => {
+real('a header may lack the first name or end with a delimiter', async (t) => {
   const pandas = await send('name=pandas', ',a,b\n0,1,2.5\n1,3,4.5\n');
   t.deepEqual([pandas.header, typesOf(pandas)], [true, ['INT', 'INT', 'DOUBLE']]);
   const ended = await send(
@@ -166,7 +166,7 @@ real('a header may lack its first name or end in a delimiter', async (t) => {
   t.true(dates.header);
 });
 
-real('dates in many forms order a table', async (t) => {
+real('dates in many formats can become the designated timestamp', async (t) => {
   const at = '2026-02-15T00:00:00.000000Z';
   const clock = '2026-02-15T10:20:30.000000Z';
   for (const [text, expected] of [
@@ -198,7 +198,7 @@ real('dates in many forms order a table', async (t) => {
   }
 });
 
-real('what could be two instants, or none, orders no table', async (t) => {
+real('ambiguous or implausible dates cannot become the designated timestamp', async (t) => {
   for (const text of ['1/2/2026', '01-02-2026', '3/4/26', '01/02/2026 10:00', '1', '99999999999']) {
     const { status } = await send('name=no_order&timestamp=d', `d|v\n${`${text}|1\n`.repeat(3)}`);
     t.regex(status, /^(?:ambiguous dates|not a timestamp)/, text);
@@ -211,7 +211,7 @@ real('what could be two instants, or none, orders no table', async (t) => {
   );
 });
 
-real('epochs go into a table that is there in their own unit, and by a schema', async (t) => {
+real('epoch values are imported in the detected unit or in the unit of the schema', async (t) => {
   const create = 'CREATE TABLE there (ts TIMESTAMP, v INT) TIMESTAMP(ts) PARTITION BY DAY';
   await run(server, create);
   const seconds = await send('name=there', 'ts,v\n1771150830,1\n1771150831,2\n');
@@ -227,7 +227,7 @@ real('epochs go into a table that is there in their own unit, and by a schema', 
   ]);
 });
 
-real('numbers with a decimal comma or groups', async (t) => {
+real('decimal commas and digit groups are detected or set by a parameter', async (t) => {
   const answer = await send('name=marks', 'a;b;c\n1.234,5;1,234;1.5\n2,25;2,345;2.5\n');
   t.deepEqual(typesOf(answer), ['DOUBLE', 'VARCHAR', 'DOUBLE']);
   t.regex(answer.warnings?.join() ?? '', /'a': read as .*',' as decimal.*'b': kept as text/);
@@ -254,7 +254,7 @@ const LINES = [
   '{"at":"2026-01-02T00:00:00.000000Z","n":2.5,"tag":"say \\"hi\\", a\\nb","flag":true}',
 ];
 
-real('JSON: lines, an array, rows without names', async (t) => {
+real('JSON lines, JSON arrays and rows without names are imported', async (t) => {
   const expected = [
     ['2026-01-01T00:00:00.000000Z', 1, '007', '{"a":[1]}', false],
     ['2026-01-02T00:00:00.000000Z', 2.5, 'say "hi", a\nb', null, true],
@@ -281,7 +281,7 @@ real('JSON: lines, an array, rows without names', async (t) => {
   t.regex(late.warnings?.join() ?? '', /these keys: 'b'.*DOUBLE instead of INT/);
 });
 
-real('JSON that is damaged leaves nothing', async (t) => {
+real('a damaged JSON file imports nothing', async (t) => {
   const keys = Array.from({ length: 10_001 }, (_, at) => [`k${at}`, at]);
   for (const [text, status] of [
     ['{"a":1}\n{"a":2', /ends within row 2/],
@@ -299,7 +299,7 @@ real('JSON that is damaged leaves nothing', async (t) => {
   ]);
 });
 
-real('gzip, whatever the file is called', async (t) => {
+real('gzip data is recognized regardless of its content and file name', async (t) => {
   const text = after(['1.5']);
   for (const [name, data] of [
     ['zipped', gzipSync(text)],
@@ -316,7 +316,7 @@ real('gzip, whatever the file is called', async (t) => {
   t.is(bomb.status, 'the decompressed gzip data is too large');
 });
 
-real('a body that is the file itself', async (t) => {
+real('a file can be sent as the request body without multipart', async (t) => {
   const import_ = (query: string, init: RequestInit): Promise<Response> =>
     fetch(`${server.url}/imp?fmt=json&${query}`, init);
   for (const [method, type] of [
@@ -347,7 +347,7 @@ real('a body that is the file itself', async (t) => {
   t.regex(await nameless.text(), /^Non-multipart POST not supported: specify the table/);
 });
 
-real('arrays come back as /exp wrote them', async (t) => {
+real('arrays exported by /exp are imported unchanged', async (t) => {
   await run(server, 'CREATE TABLE arrays (a DOUBLE[], b DOUBLE[][], v INT)');
   await run(
     server,
@@ -364,7 +364,7 @@ real('arrays come back as /exp wrote them', async (t) => {
   t.deepEqual(await rows(server, 'SELECT * FROM arrays_there'), expected);
 });
 
-real('refusals say where the text is wrong', async (t) => {
+real('refusals name the malformed line, and comment lines are skipped', async (t) => {
   for (const [text, status] of [
     ['a,b\n1,2\n3,4,5,6\n7,8\n', /^min deviation.*: line 3 has 4 fields, most lines have 2/],
     ['a,b\n1,"xy\n2,zz\n', /^not enough lines.*: a quote that opens in line 2 is not closed$/],
@@ -377,7 +377,7 @@ real('refusals say where the text is wrong', async (t) => {
   t.deepEqual(commented.warnings, ['comment lines skipped at the beginning: 2']);
 });
 
-real('the table of an answer says the warnings, too', async (t) => {
+real('the text response includes the warnings', async (t) => {
   const form = new FormData();
   form.append('data', new Blob(['zip,v\n01234,1\n05678,2\n']), 'data.csv');
   const reply = await fetch(`${server.url}/imp?name=shown`, { method: 'POST', body: form });

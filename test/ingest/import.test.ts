@@ -22,7 +22,7 @@ test('strings longer than one character are never truncated to CHAR', async (t) 
   t.deepEqual(typesOf(answer), ['INT', 'VARCHAR']);
 });
 
-test('leading zeros make strings, null has no type, INT and IPv4 do not mix', async (t) => {
+test('type inference ignores nulls and keeps leading zeros as strings', async (t) => {
   for (const [content, type] of [
     ['x,y\n007,a1\n008,b1\n', 'VARCHAR'],
     ['x,y\nnull,a1\n1,b1\n', 'INT'],
@@ -147,7 +147,7 @@ test('lags accept units; row counts must be integers', async (t) => {
   t.deepEqual(answer, { status: 'invalid o3MaxLag value, must be a long' });
 });
 
-test('partitions need a timestamp', async (t) => {
+test('partitioning requires a designated timestamp', async (t) => {
   const answer = await importText(new FakeDatabase(), 'a,b\n1,2\n3,4\n', { partitionBy: 'DAY' });
   t.deepEqual(answer, {
     status: 'when specifying partitionBy you must also specify timestamp',

@@ -272,7 +272,7 @@ test('unreadable lines are errors, or are skipped if requested', async (t) => {
   ]);
 });
 
-test('a value that does not fit the detected type is reported late in a large file', async (t) => {
+test('a mismatched value near the end of a large file is reported with its line', async (t) => {
   const line = `12345,${'z'.repeat(990)}\n`;
   await put('large.csv', `a,b\n${line.repeat(70_000)}1.5,last\n${line}`);
   const query = (what: string, more = ''): string =>

@@ -120,7 +120,7 @@ function textOf({ columns, count, header, delimiter, lineEnd, ending, quotes }: 
   return text + { none: '', one: lineEnd, 'blank lines': lineEnd.repeat(3) }[ending];
 }
 
-real('short texts have the header, types and rows of the model', async (t) => {
+real('short files have the header, types and rows that the model predicts', async (t) => {
   let sent = 0;
   for (const form of forms()) {
     const { columns, count, header } = form;
@@ -151,7 +151,7 @@ real('short texts have the header, types and rows of the model', async (t) => {
   t.is(sent, 360);
 });
 
-real('atomicity, forceHeader and a schema do not change what the last line is', async (t) => {
+real('import parameters do not change how the last line is parsed', async (t) => {
   for (const atomicity of ['abort', 'skipRow', 'skipCol']) {
     for (const more of ['', '&forceHeader=true', '&delimiter=,']) {
       for (const end of ['', '\n']) {
@@ -171,7 +171,7 @@ real('atomicity, forceHeader and a schema do not change what the last line is', 
   t.deepEqual(await rows(server, 'SELECT note FROM short'), [['first\nsecond']]);
 });
 
-real('texts of one byte, one line, one column and 10,000 columns', async (t) => {
+real('files of one byte, one line, one column or 10,000 columns are handled', async (t) => {
   for (const text of ['x', '\n', '1', '"', ',', '\ufeff', '\0']) {
     const answer = await send('', text);
     t.not(answer.status, 'OK', JSON.stringify(text));

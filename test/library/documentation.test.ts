@@ -12,7 +12,7 @@ const PAGE = fileURLToPath(new URL('../../../docs/embedded.md', import.meta.url)
 const LIBRARY = new URL('../../ts/index.js', import.meta.url).href;
 const BLOCK = /^```(js|text)\n(.*?)^```$/gms;
 
-test('the examples of the page print what it shows', async (t) => {
+test('the examples in docs/embedded.md print the documented output', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-embedded-page-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const blocks = [...(await readFile(PAGE, 'utf8')).matchAll(BLOCK)];

@@ -25,7 +25,7 @@ async function rootOf(t: ExecutionContext): Promise<string> {
 
 test.after.always(() => rm(tmpdir(), { recursive: true, force: true }));
 
-test('handles of one process share a root, and the last one releases it', async (t) => {
+test('handles in one process share a root, and closing the last releases it', async (t) => {
   const root = await rootOf(t);
   const first = await open(root);
   const second = await open({ root: join(root, '.') });
@@ -44,7 +44,7 @@ test('handles of one process share a root, and the last one releases it', async 
   await again.close();
 });
 
-test('handles opened at once share a root', async (t) => {
+test('handles opened concurrently share a root', async (t) => {
   const root = await rootOf(t);
   const handles = await Promise.all(Array.from({ length: 8 }, () => open(root)));
   await Promise.all(handles.map((db, index) => db.execute(`CREATE TABLE t${index} (x INT)`)));
@@ -75,7 +75,7 @@ test('worker threads share the root, and may end without closing it', async (t) 
   await again.close();
 });
 
-test('another process is refused by name', async (t) => {
+test('another process is refused with the process ID of the owner', async (t) => {
   const root = await rootOf(t);
   const db = await open(root);
   const program = `
@@ -87,7 +87,7 @@ test('another process is refused by name', async (t) => {
   await db.close();
 });
 
-test('a server runs over the database of a program, which stays open after it', async (t) => {
+test('a program can serve its open database, which remains open afterwards', async (t) => {
   const root = await rootOf(t);
   const db = await open(root);
   await db.execute('CREATE TABLE t (x INT)');
@@ -104,7 +104,7 @@ test('a server runs over the database of a program, which stays open after it', 
   await db.close();
 });
 
-test('a database opened for reading refuses every write', async (t) => {
+test('a database opened read-only refuses every write', async (t) => {
   const root = await rootOf(t);
   const db = await open(root);
   await db.execute('CREATE TABLE t (x INT)');
@@ -125,7 +125,7 @@ test('a database opened for reading refuses every write', async (t) => {
   await db.close();
 });
 
-test('a database in memory leaves nothing behind', async (t) => {
+test('a database in memory leaves no files behind', async (t) => {
   const temporary = async (): Promise<number> =>
     (await readdir(tmpdir())).filter((name) => name.startsWith('tidemark-memory-')).length;
   const [one, other] = await Promise.all([open(':memory:'), open(':memory:')]);

@@ -11,7 +11,7 @@ const ENDLESS =
   'WHERE a.x + b.x = -1';
 const FIRST_ROWS = 'SELECT x FROM long_sequence(100000000)';
 
-test('JavaScript values are parameters of their own type', async (t) => {
+test('JavaScript values become parameters of the matching type', async (t) => {
   await withLibrary(async (db) => {
     const value = async (expression: string, parameter: Parameter): Promise<unknown> =>
       (await db.get(`SELECT ${expression} v`, [parameter]))?.['v'];
@@ -33,7 +33,7 @@ test('JavaScript values are parameters of their own type', async (t) => {
   });
 });
 
-test('other values, and too few or too many, are refused by position', async (t) => {
+test('unsupported parameter values and wrong parameter counts are refused', async (t) => {
   await withLibrary(async (db) => {
     const expected = /^invalid parameter \$2: expected a string, number, bigint, boolean, Date/;
     for (const value of [{}, undefined, Symbol('x'), () => 1, new Date(Number.NaN)]) {
@@ -47,7 +47,7 @@ test('other values, and too few or too many, are refused by position', async (t)
   });
 });
 
-test('a Temporal value is a parameter', async (t) => {
+test('Temporal values can be parameters', async (t) => {
   // Node.js 24 and earlier have no Temporal; the library recognizes it by its tag.
   const temporal = (tag: string, text: string): Parameter => ({
     [Symbol.toStringTag]: `Temporal.${tag}`,
@@ -68,7 +68,7 @@ test('a Temporal value is a parameter', async (t) => {
   });
 });
 
-test('a template passes its values as parameters and its names quoted', async (t) => {
+test('a tagged template passes values as parameters and quotes names', async (t) => {
   await withLibrary(async (db) => {
     const name = 'select table';
     await db.execute(sql`CREATE TABLE ${identifier(name)} (s STRING)`);
@@ -121,7 +121,7 @@ async function everyType(db: TidemarkDatabase): Promise<void> {
   await db.execute('INSERT INTO every (id) VALUES (1)');
 }
 
-test('rows have a JavaScript value for every type, and null', async (t) => {
+test('rows contain a JavaScript value for every SQL type and for null', async (t) => {
   await withLibrary(async (db) => {
     await everyType(db);
     const [row, empty] = await db.query('SELECT * FROM every ORDER BY id');
@@ -135,7 +135,7 @@ test('rows have a JavaScript value for every type, and null', async (t) => {
   });
 });
 
-test('timestamps and LONG values have the requested form', async (t) => {
+test('timestamps and LONG values are returned in the requested form', async (t) => {
   await withLibrary(async (db) => {
     const text = "'1969-12-31T23:59:59.999999999Z'";
     const query = `SELECT ${text}::timestamp_ns n, ${text}::timestamp u, 5::long l`;
@@ -155,7 +155,7 @@ test('timestamps and LONG values have the requested form', async (t) => {
   });
 });
 
-test('a table has one schema, whatever its batches contain', async (t) => {
+test('all batches of an Arrow table share one schema', async (t) => {
   await withLibrary(async (db) => {
     const query = `SELECT x, ('s' || (x / 30000))::symbol s,
       CASE WHEN x > 290000 THEN null ELSE x::double END d FROM long_sequence(300000)`;
@@ -173,7 +173,7 @@ test('a table has one schema, whatever its batches contain', async (t) => {
   });
 });
 
-test('an empty result has its columns', async (t) => {
+test('an empty result still has columns', async (t) => {
   await withLibrary(async (db) => {
     await everyType(db);
     const table = await db.table('SELECT * FROM every WHERE id = 5');
@@ -189,7 +189,7 @@ test('an empty result has its columns', async (t) => {
   });
 });
 
-test('a signal cancels every form of a query, with its own reason', async (t) => {
+test('an abort signal cancels every kind of query with the given reason', async (t) => {
   await withLibrary(async (db) => {
     const reason = new Error('no longer needed');
     const calls: ((signal: AbortSignal) => Promise<unknown>)[] = [
@@ -217,7 +217,7 @@ test('a signal cancels every form of a query, with its own reason', async (t) =>
   });
 });
 
-test('leaving a loop ends its query at once, even before its first rows', async (t) => {
+test('leaving a result loop cancels its query, even before the first rows', async (t) => {
   await withLibrary(async (db) => {
     for (const loop of [db.stream(ENDLESS), db.iterate(ENDLESS)]) {
       const waits = loop.next();
@@ -246,7 +246,7 @@ test('a timeout ends a query', async (t) => {
   });
 });
 
-test('a prepared statement runs many times, also at once', async (t) => {
+test('a prepared statement can run many times, even concurrently', async (t) => {
   await withLibrary(async (db) => {
     const statement = await db.prepare('SELECT x FROM long_sequence(10) WHERE x > $1 ORDER BY x');
     t.deepEqual(statement.parameterTypes, ['LONG']);
@@ -277,7 +277,7 @@ test('a script runs its statements in order and stops at an error', async (t) =>
   });
 });
 
-test('tables belong to the Arrow package of the caller', async (t) => {
+test('tables are instances of the Arrow package that the caller imports', async (t) => {
   await withLibrary(async (db) => {
     t.true((await db.table('SELECT 1 one')) instanceof Table);
   });

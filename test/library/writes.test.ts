@@ -44,7 +44,7 @@ test('objects are appended; absent columns get their default, null does not', as
   });
 });
 
-test('columns and Arrow tables are appended, also by the same appender', async (t) => {
+test('one appender accepts rows, columns and Arrow tables', async (t) => {
   await withReadings(async (db) => {
     const appender = await db.appender('readings', { columns: ['ts', 'station', 'value'] });
     const micros = 1_767_225_600_000_000n;
@@ -66,7 +66,7 @@ test('columns and Arrow tables are appended, also by the same appender', async (
   });
 });
 
-test('a result can be appended to a table of the same types', async (t) => {
+test('a result can be appended to a table with the same column types', async (t) => {
   await withLibrary(async (db) => {
     const types = `c CHAR, u UUID, i IPV4, g GEOHASH(4c), b GEOHASH(3b), l LONG256,
       d DECIMAL(30,2), a DOUBLE[], n TIMESTAMP_NS, s SYMBOL, x BYTE, o BOOLEAN`;
@@ -130,7 +130,7 @@ test('a value that does not fit is refused by column or row, and nothing is writ
   });
 });
 
-test('Arrow columns that the table lacks, or has twice, are refused', async (t) => {
+test('unknown and duplicate Arrow columns are refused', async (t) => {
   await withReadings(async (db) => {
     const other = await db.appender('readings');
     const wrong = tableFromArrays({ other: Int32Array.of(1) });
@@ -146,7 +146,7 @@ test('Arrow columns that the table lacks, or has twice, are refused', async (t) 
   });
 });
 
-test('many rows, and no rows, are appended', async (t) => {
+test('an appender accepts many rows or none', async (t) => {
   await withReadings(async (db) => {
     const start = Date.UTC(2026, 0, 1);
     const rows = Array.from({ length: 200_000 }, (_, index) => ({
@@ -226,7 +226,7 @@ test('CSV is imported with detected types, in chunks of any size', async (t) => 
   });
 });
 
-test('changes are a loop, which a position resumes', async (t) => {
+test('a loop over changes can resume from a position', async (t) => {
   await withReadings(async (db) => {
     const insert = (value: number): Promise<unknown> =>
       db.execute('INSERT INTO readings (ts, value) VALUES ($1, $2)', [new Date(), value]);

@@ -98,7 +98,7 @@ test.serial('cheap statements never wait for a slot', async (t) => {
   await first.end();
 });
 
-test.serial('a statement that writes needs a slot too', async (t) => {
+test.serial('a statement that writes also needs a slot', async (t) => {
   const first = await heavyQuery();
   const { error } = await send(server, 'create table copy as (select * from large)');
   t.regex(error ?? '', /^too many queries/);

@@ -11,7 +11,7 @@ import { stopRound } from '../torture/stop-round.js';
 const ROUNDS = 5;
 
 for (let round = 0; round < ROUNDS; round += 1) {
-  test.serial(`SIGTERM during a mixed workload stops cleanly: ${round}`, async (t) => {
+  test.serial(`SIGTERM during a mixed workload stops the server cleanly: ${round}`, async (t) => {
     t.deepEqual(await stopRound(round * 150), []);
   });
 }

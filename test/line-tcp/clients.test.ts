@@ -176,7 +176,7 @@ async function sees(t: ExecutionContext, target: TestServer, table: string): Pro
 for (const client of CLIENTS) {
   for (const transport of client.transports) {
     for (const version of client.versions) {
-      test(`${client.name}, ${transport}, protocol version ${version}`, async (t) => {
+      test(`${client.name} writes over ${transport} in protocol version ${version}`, async (t) => {
         const lacks = await client.lacks();
         if (lacks !== null) {
           skip(t, lacks);
@@ -201,7 +201,7 @@ for (const client of CLIENTS) {
     }
   }
 
-  test(`${client.name}, authenticated with a key`, async (t) => {
+  test(`${client.name} authenticates with a key`, async (t) => {
     const lacks = await client.lacks();
     if (lacks !== null) {
       skip(t, lacks);
@@ -215,7 +215,7 @@ for (const client of CLIENTS) {
   });
 }
 
-test('Python, encrypted and authenticated with a key', async (t) => {
+test('Python connects over TLS and authenticates with a key', async (t) => {
   const [client] = CLIENTS;
   const lacks = (await client?.lacks()) ?? null;
   if (client === undefined || lacks !== null) {

@@ -83,7 +83,7 @@ async function readLine({ socket }: Sender): Promise<string> {
   return text.slice(0, -1);
 }
 
-test('a signature is accepted in both encodings', async (t) => {
+test('signatures in DER and IEEE P1363 encoding are accepted', async (t) => {
   const server = await start(t);
   const challenges: string[] = [];
   for (const [name, key, encoding] of [
@@ -102,7 +102,7 @@ test('a signature is accepted in both encodings', async (t) => {
   t.not(challenges[0], challenges[1]);
 });
 
-test('all other senders are refused, and names cannot be probed', async (t) => {
+test('senders without a valid signature are refused, and names cannot be probed', async (t) => {
   const server = await start(t);
   const attempts: readonly ((sender: Sender) => Promise<unknown>)[] = [
     (sender) => prove(sender, 'ann', BOB.privateKey),

@@ -143,7 +143,7 @@ const TELEGRAF = [
   '',
 ].join('\n');
 
-test("Telegraf's lines are written", async (t) => {
+test('lines sent by Telegraf are written', async (t) => {
   const path = '/api/v2/write?bucket=b&org=o';
   const { status, text } = await write(server, TELEGRAF, {}, path);
   t.is(status, 204, text);

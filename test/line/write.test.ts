@@ -84,7 +84,7 @@ test('a symbol without a value is the empty string', async (t) => {
   ]);
 });
 
-test('binary values may contain every byte that ends a text line', async (t) => {
+test('binary values may contain any byte that would end a text line', async (t) => {
   const body = bytes(
     'binary,s=a f==',
     [16],
@@ -140,7 +140,7 @@ test('a request commits all of its tables or none', async (t) => {
   t.deepEqual(await rows(server, 'select count() from fresh'), [[1]]);
 });
 
-test('many rows for new tables are also a single commit', async (t) => {
+test('many rows for new tables are committed together', async (t) => {
   const many = Array.from({ length: 70_000 }, (_, at) => `many,s=x${at % 9} x=${at}i ${at}`);
   const lines = [...many, `few x=1i ${TIME}`, ''].join('\n');
   const refused = await write(server, `${lines}few x="text" ${TIME}\n`);

@@ -33,7 +33,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'interception of the code',
     ['idToken', 'random values are long and do not repeat'],
-    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
+    ['browser', 'signing on redirects to the provider, redeems the code and shows data'],
   ],
   ['PKCE downgrade', ['browser', 'a provider without S256 is refused']],
   ['forged redirect', ['browser', 'an authorization response that was not requested is refused']],
@@ -45,21 +45,21 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'open redirect',
     ['settings', '`${setting} is refused`'],
-    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
+    ['browser', 'signing on redirects to the provider, redeems the code and shows data'],
   ],
   [
     'code in history or Referer',
-    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
+    ['browser', 'signing on redirects to the provider, redeems the code and shows data'],
     ['guard', 'data responses carry the security headers'],
   ],
   [
     'stolen refresh token',
     ['browser', 'tokens are renewed only once, before they expire'],
-    ['browser', 'a session ends when it has ended at the provider'],
+    ['browser', 'a session ends when the provider ends it'],
   ],
   [
     'token stolen by a script',
-    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
+    ['browser', 'signing on redirects to the provider, redeems the code and shows data'],
     ['logins', 'the page connects only to the provider, with no foreign scripts or frames'],
   ],
   [
@@ -96,10 +96,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
     ['asking', '`groups in format ${index} are read`'],
     ['logins', 'malformed provider responses never log a user in'],
   ],
-  [
-    'two subjects',
-    ['browser', 'a token and a user info response with different names are refused'],
-  ],
+  ['two subjects', ['browser', 'a sign-on is refused if token and user info have different names']],
   ['stampede', ['logins', 'a thousand requests with one new token call the provider once']],
   [
     'memory growth through random tokens',
@@ -119,14 +116,14 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
     ['logins', 'names and passwords are UTF-8, and passwords may contain colons'],
     ['logins', 'missing credentials get a challenge, and invalid credentials get an error'],
   ],
-  ['calls from other origins', ['guard', 'only a listed origin gets its preflight answered']],
+  ['calls from other origins', ['guard', 'preflight requests succeed only for listed origins']],
   [
     'click-jacking',
     ['logins', 'the page connects only to the provider, with no foreign scripts or frames'],
   ],
   [
     'sign-out',
-    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
+    ['browser', 'signing on redirects to the provider, redeems the code and shows data'],
     ['cookie', 'session=false ends the session'],
   ],
   [

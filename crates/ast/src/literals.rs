@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_end_with_their_token() {
+    fn literals_end_at_token_boundaries() {
         for (where_, expected) in [
             ("a = 7", "a = $1 | 7:INT"),
             ("a = 007", "a = $1 | 007:INT"),

@@ -76,7 +76,7 @@ test.serial('a server crash is an internal error, and the next statement succeed
   t.like(await server.connections.run('SELECT 1'), { rows: [['1']] });
 });
 
-test('loops assign variables, conditions select records', (t) => {
+test('loops assign variables, and conditions select records', (t) => {
   const text = `foreach type <signed> !HUGEINT\n
 loop i 0 2\n
 onlyif i=1

@@ -146,7 +146,7 @@ function report(t: ExecutionContext, problems: readonly string[]): void {
   t.deepEqual(problems.slice(0, 10), [], `${problems.length} texts`);
 }
 
-test('every entry point evaluates interval strings as recorded', async (t) => {
+test('every entry point returns the recorded results for interval strings', async (t) => {
   t.timeout(600_000);
   const server = await startTestServer({ set: ['pg.auth.method=cleartext'] });
   t.teardown(() => server.stop());

@@ -106,7 +106,7 @@ test('an existing table determines the types', (t) => {
   t.is(problemOf(PROPOSAL, choices, strange), 'The table has none of these columns.');
 });
 
-test('units and counts are shown in words', (t) => {
+test('time units and parse counts are described in words', (t) => {
   t.is(patternText('epoch_ms'), 'milliseconds since 1970');
   t.is(patternText('yyyy-MM-dd'), 'yyyy-MM-dd');
   t.is(trialText({ read: 1299, of: 1300 }), '1,299 of 1,300 read');

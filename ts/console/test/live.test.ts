@@ -136,7 +136,7 @@ test('the definition of a live view is parsed from its statement', (t) => {
   t.is(liveDefinitionOf('CREATE LIVE VIEW'), undefined);
 });
 
-test('the last repair is shown in words', (t) => {
+test('the last repair of a live view is described in words', (t) => {
   const names = [
     'view_lower_bound_timestamp',
     'in_mem_bytes',

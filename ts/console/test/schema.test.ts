@@ -20,7 +20,7 @@ const TABLES = tableEntries(
   ),
 );
 
-test('tables are read by column name, and other columns are ignored', (t) => {
+test('table lists are parsed by column name, ignoring unknown columns', (t) => {
   t.deepEqual(
     TABLES.map(({ name, kind, rows, suspended }) => [name, kind, rows, suspended]),
     [
@@ -33,7 +33,7 @@ test('tables are read by column name, and other columns are ignored', (t) => {
   t.like(tableEntries(answer(['table_name'], [['only']]))[0], { name: 'only', kind: 'table' });
 });
 
-test('columns are parsed by column name', (t) => {
+test('column lists are parsed by column name', (t) => {
   const rows: Row[] = [
     ['ts', 'TIMESTAMP', true],
     ['x', 'INT', false],

@@ -61,7 +61,7 @@ async function watch(
   return received;
 }
 
-test('three tables have feeds; others are polled in one query', async (t) => {
+test('three tables have feeds; the others share one polling query', async (t) => {
   const received = await watch(
     ['a', 'b', 'c', 'd', 'e'],
     (table) => [COMMENT, SCHEMA, ...(table === 'b' ? [ROWS] : [])],

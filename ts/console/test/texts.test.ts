@@ -25,7 +25,7 @@ async function inliner(): Promise<Inliner> {
   return (await import(pathToFileURL('ts/console/inline-texts.mjs').href)) as Inliner;
 }
 
-test('every text is used', (t) => {
+test('every text in the catalogue is used', (t) => {
   const used = new Set<string>();
   for (const file of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })) {
     if (/\.tsx?$/.test(file)) {
@@ -41,7 +41,7 @@ test('every text is used', (t) => {
   );
 });
 
-test('no area has a text twice', (t) => {
+test('no area of the catalogue contains a text twice', (t) => {
   for (const [area, named] of Object.entries(areas)) {
     const shown = Object.values(named).map((text) => JSON.stringify(text));
     t.deepEqual(
@@ -58,7 +58,7 @@ test('placeholders are replaced by their values', (t) => {
   t.deepEqual(fillNodes('Open {link}.', { link: 7 }), ['Open ', 7, '.']);
 });
 
-test('the compiler checks the placeholders', (t) => {
+test('the compiler checks the placeholders of a text', (t) => {
   // @ts-expect-error: a placeholder is missing
   t.is(fill('{rows} of {table}', { rows: 3 }), '3 of undefined');
   // @ts-expect-error: the text has no such placeholder

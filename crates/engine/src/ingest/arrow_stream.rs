@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_belong_to_columns_by_name_and_absent_columns_are_null() {
+    fn fields_match_columns_by_name_and_absent_columns_are_null() {
         let batches = read(&stream(&["B"], BATCH_ROWS + 1)).unwrap();
         let rows: Vec<usize> = batches.iter().map(|batch| batch.lines.len()).collect();
         assert_eq!(rows, [BATCH_ROWS, 1]);
