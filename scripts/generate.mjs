@@ -26,7 +26,7 @@ function renderTypes() {
   try {
     const run = spawnSync(
       'cargo',
-      ['test', '--locked', '--release', '--quiet', '--lib', ...crates, 'typescript_twin'],
+      ['test', '--locked', '--release', '--quiet', '--lib', ...crates, 'typescript_types'],
       { cwd: root, env: { ...process.env, TIDEMARK_TYPESCRIPT: folder }, encoding: 'utf8' },
     );
     if (run.error) throw run.error;

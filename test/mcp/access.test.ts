@@ -26,7 +26,7 @@ const SETUP = [
 ];
 
 for (const [way, connect] of WAYS) {
-  test(`a user has only the granted right over ${way}`, async (t) => {
+  test(`over ${way}, users have only their granted rights`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
@@ -70,7 +70,7 @@ for (const [way, connect] of WAYS) {
     t.regex(JSON.stringify(prompt.messages.at(-1)), /describe_table failed for 'secrets'/);
   });
 
-  test(`a write requires the agent grant and the user's right over ${way}`, async (t) => {
+  test(`over ${way}, a write requires both the agent grant and the user's right`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
@@ -113,7 +113,7 @@ for (const [way, connect] of WAYS) {
     t.deepEqual(await rows(server, 'admin:quest', 'SELECT count() FROM trades'), [[2]]);
   });
 
-  test(`users without access are refused over ${way}`, async (t) => {
+  test(`over ${way}, users without access are refused`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
@@ -163,7 +163,7 @@ test('read-only servers and servers without agent writes offer no write tool', a
   }
 });
 
-test('on a server without users every granted action is allowed', async (t) => {
+test('without access control, an agent with write access may insert and truncate', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   await exec(server.url, 'CREATE TABLE x (a INT)');
@@ -177,7 +177,7 @@ test('on a server without users every granted action is allowed', async (t) => {
   }
 });
 
-test('secrets are passed by environment or file, and invalid options are refused', async (t) => {
+test('secrets are read from the environment or a file; invalid options are refused', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-mcp-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'password');

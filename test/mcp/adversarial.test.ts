@@ -30,7 +30,7 @@ async function runningQueries({ url }: TestServer): Promise<string[]> {
 }
 
 for (const [way, connect] of WAYS) {
-  test(`errors in a call are returned as its result over ${way}`, async (t) => {
+  test(`over ${way}, a failed call returns its error as the result`, async (t) => {
     const server = await startTestServer({ set: ['mcp.query.timeout=2s'] });
     t.teardown(() => server.stop());
     const client = await connect(server.url);
@@ -72,7 +72,7 @@ for (const [way, connect] of WAYS) {
     t.deepEqual((await answer(client, 'query', { sql: 'SELECT 1 AS one' }))['rows'], [[1]]);
   });
 
-  test(`results stay within their limits over ${way}`, async (t) => {
+  test(`over ${way}, results stay within the row and size limits`, async (t) => {
     const server = await startTestServer({ set: ['mcp.max.answer.size=64K', 'mcp.max.rows=500'] });
     t.teardown(() => server.stop());
     const chunk = "rpad('é', 1000000, 'x'), ";
@@ -249,7 +249,7 @@ test('malformed and oversized requests are refused', async (t) => {
   t.deepEqual((await answer(client, 'query', { sql: 'SELECT 1 AS one' }))['rows'], [[1]]);
 });
 
-test('a server that is down, stopping or without agents is reported', async (t) => {
+test('a server that is down, stopping or has MCP disabled is reported', async (t) => {
   const server = await startTestServer();
   const client = await overStdio(server.url);
   t.teardown(() => client.close());
@@ -267,7 +267,7 @@ test('a server that is down, stopping or without agents is reported', async (t) 
   await t.throwsAsync(overHttp(without.url), { message: /Not Found/ });
 });
 
-test('the command exits when its client does', async (t) => {
+test('the command exits when its client closes', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const client = await overStdio(server.url);
@@ -286,7 +286,7 @@ test('the command exits when its client does', async (t) => {
   t.pass();
 });
 
-test('table contents and names are returned as data', async (t) => {
+test('table names and contents are returned as plain data', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const name = `<b>x & ünï 日本 ; DROP`;

@@ -85,7 +85,7 @@ test('llms.txt is up to date', (t) => {
   }
 });
 
-test('pages are returned by tools, as resources and over HTTP', async (t) => {
+test('documentation is available through tools, resources and HTTP', async (t) => {
   const server = await startTestServer({ set: ['mcp.max.answer.size=3K'] });
   t.teardown(() => server.stop());
   const client = await overHttp(server.url);
@@ -136,7 +136,7 @@ test('pages are returned by tools, as resources and over HTTP', async (t) => {
   t.is((await fetch(`${server.url}/docs/..%2fpackage.json`)).status, 404);
 });
 
-test('prompts contain the rules, the manual and their topic', async (t) => {
+test('prompts contain the rules, the manual and the given topic', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   await exec(server.url, 'CREATE TABLE trades (ts TIMESTAMP, price DOUBLE) TIMESTAMP(ts)');

@@ -13,7 +13,7 @@ const TABLES = [
 ];
 
 for (const [way, connect] of WAYS) {
-  test(`schema, sample, query and plan are available over ${way}`, async (t) => {
+  test(`over ${way}, schemas, samples, queries and plans are available`, async (t) => {
     const server = await startTestServer();
     t.teardown(() => server.stop());
     await exec(server.url, ...TABLES);

@@ -90,7 +90,7 @@ test('a notebook is saved with its versions and survives a restart', async (t) =
   t.deepEqual((await later('ann', 'GET', 'notebooks')).body, [] as never);
 });
 
-test("a conflicting save is refused with the earlier user's name; nothing is lost", async (t) => {
+test('a conflicting save is refused and names the user who saved first', async (t) => {
   const { send } = await usersOn(t);
   const id = await created(send, 'ann', 'Shared', 'base');
   const shares = JSON.stringify({ shares: [{ name: 'ben', access: 'write' }], link: false });
@@ -115,7 +115,7 @@ test("a conflicting save is refused with the earlier user's name; nothing is los
   );
 });
 
-test('of a hundred concurrent saves of one version, exactly one succeeds', async (t) => {
+test('exactly one of a hundred concurrent saves of a version succeeds', async (t) => {
   const { send } = await usersOn(t);
   const id = await created(send, 'ann', 'Race', 'base');
   const path = `notebook?id=${id}&title=Race&version=1`;
@@ -159,7 +159,7 @@ test('users without access learn nothing about a notebook; readers cannot write'
   t.like(await send('admin', 'GET', `notebook?id=${id}`), { body: { access: 'own', mine: false } });
 });
 
-test('a re-created user name does not inherit notebooks', async (t) => {
+test('a user re-created under an old name does not inherit notebooks', async (t) => {
   const { server, send } = await usersOn(t);
   const run = async (query: string): Promise<number> => {
     const login = { Authorization: `Basic ${btoa('admin:secret')}` };
@@ -178,7 +178,7 @@ test('a re-created user name does not inherit notebooks', async (t) => {
   }
 });
 
-test('a link lets logged-in users read until it is revoked', async (t) => {
+test('a shared link lets logged-in users read a notebook until it is revoked', async (t) => {
   const { send } = await usersOn(t);
   const id = await created(send, 'ann', 'Linked', 'text');
   const access = `notebook/access?id=${id}`;
@@ -211,7 +211,7 @@ test('sharing cannot be used to probe user names without LIST USERS', async (t) 
   t.like(await share('admin', 'nobody'), { status: 400 });
 });
 
-test('size, number, total bytes and versions of notebooks are limited', async (t) => {
+test('the size, count, versions and total bytes of notebooks are limited', async (t) => {
   const { send } = await usersOn(t, [
     'notebooks.max.size=64K',
     'notebooks.max.count=3',
@@ -246,7 +246,7 @@ test('size, number, total bytes and versions of notebooks are limited', async (t
   t.like(await send('ann', 'POST', 'notebooks?title=z', 'z'), { status: 507 });
 });
 
-test('invalid titles, contents and shares are refused with the reason', async (t) => {
+test('invalid titles, contents and shares are refused with a reason', async (t) => {
   const { send } = await usersOn(t);
   const id = await created(send, 'ann', 'a', 'x');
   const title = (text: string): string => `notebooks?title=${encodeURIComponent(text)}`;

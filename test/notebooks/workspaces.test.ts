@@ -52,7 +52,7 @@ async function addUser({ url }: TestServer, name: string): Promise<void> {
 const putting = (name: string, entry: object): string =>
   JSON.stringify({ put: { [name]: entry }, remove: [] });
 
-test('only the user can read and write a workspace; the later change wins', async (t) => {
+test('only its owner can access a workspace, and the latest change wins', async (t) => {
   const server = await serverWith(t, []);
   await addUser(server, 'ann');
   const { body: own } = await send(server, 'ann:p');
@@ -116,7 +116,7 @@ test('invalid workspace changes are refused', async (t) => {
   t.deepEqual((await send(server, 'admin:quest')).body, own);
 });
 
-test('limits are enforced, drafts displace the log, and restarts change nothing', async (t) => {
+test('a full workspace evicts log entries before drafts and survives a restart', async (t) => {
   const limits = [
     'workspace.max.user.size=8K',
     'workspace.max.total.size=12K',

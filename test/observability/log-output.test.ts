@@ -44,7 +44,7 @@ test('text lines contain time, level, component, event and fields', (t) => {
   t.regex(long, / \.\.\.\n$/);
 });
 
-test('journald lines have the priorities of sd-daemon(3) and no time', (t) => {
+test('journald lines have sd-daemon(3) priorities and no time', (t) => {
   const starts = linesOf('journald').map((line) => line.slice(0, 16));
   t.deepEqual(starts, [
     '<6>server: start',
@@ -54,7 +54,7 @@ test('journald lines have the priorities of sd-daemon(3) and no time', (t) => {
   ]);
 });
 
-test('a full log file is rotated, and the oldest are deleted', (t) => {
+test('a full log file is rotated, and the oldest files are deleted', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-log-'));
   const path = join(folder, 'logs', 'server.log');
   const lost: string[] = [];
@@ -104,7 +104,7 @@ async function reload(server: TestServer): Promise<void> {
   await until(() => Promise.resolve(loaded()), `a reload of the server on port ${port}`);
 }
 
-test('a reload applies the log level and opens the log file again', async (t) => {
+test('a reload applies the log level and reopens the log file', async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'tidemark-log-'));
   mkdirSync(join(root, 'conf'));
   const conf = join(root, 'conf', 'server.conf');

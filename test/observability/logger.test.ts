@@ -40,7 +40,7 @@ test('secrets are not logged', (t) => {
   t.false(/canary|Y2FuYXJ5/.test(lines.join('').replace(/"stack":"[^"]*"/, '')));
 });
 
-test('the content of a line can neither break nor colour it', (t) => {
+test('log fields cannot inject line breaks or colours', (t) => {
   const [lines, logger] = collect('debug');
   logger.debug('seen', { agent: 'a\r\nb\u001b[31m\u009b31m\u2028\u007f' });
   const [line = ''] = lines;

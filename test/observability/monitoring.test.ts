@@ -40,7 +40,7 @@ for (const [file, text, parser] of [
   [RULES, alertRules(), 'yaml'],
   [DASHBOARD, JSON.stringify(dashboard()), 'json'],
 ] as const) {
-  test(`${file.slice(fileURLToPath(ROOT).length)} is current`, async (t) => {
+  test(`${file.slice(fileURLToPath(ROOT).length)} is up to date`, async (t) => {
     const options = (await resolveConfig(file)) ?? {};
     t.is(
       readFileSync(file, 'utf8'),
@@ -86,7 +86,7 @@ test('panels have descriptions and unique identifiers, and do not overlap', (t) 
   }
 });
 
-test('the guide on monitoring lists every alert', (t) => {
+test('the monitoring guide lists every alert', (t) => {
   const guide = readFileSync(new URL('docs/guides/monitor.md', ROOT), 'utf8');
   for (const { name } of ALERTS) {
     t.true(guide.includes(`\`${name}\``), name);
@@ -98,7 +98,7 @@ interface Checked {
   readonly firing: readonly (readonly string[])[];
 }
 
-test('Prometheus accepts the rules, and each alert fires under its condition', async (t) => {
+test('Prometheus accepts the rules, and each alert fires when its condition is met', async (t) => {
   const program = join(TOOLS, 'bin', 'alert-rules');
   if (!existsSync(program)) {
     skip(t, 'not installed: node scripts/setup-tests.mjs');

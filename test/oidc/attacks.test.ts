@@ -60,11 +60,11 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'token stolen by a script',
     ['browser', 'signing on redirects to the provider, redeems the code and shows data'],
-    ['logins', 'the page connects only to the provider, with no foreign scripts or frames'],
+    ['logins', 'the page connects only to the provider and loads no foreign scripts or frames'],
   ],
   [
     'token of another application',
-    ['asking', 'a token that can be decoded must be issued for this service'],
+    ['asking', 'a decodable token must have been issued for this service'],
   ],
   [
     'token algorithms and formats',
@@ -81,18 +81,18 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   [
     'flood of unknown key ids',
-    ['proof', 'keys are fetched at most once in thirty seconds for unknown key ids'],
+    ['proof', 'unknown key ids trigger at most one key fetch in thirty seconds'],
   ],
   ['slow provider', ['logins', 'a hanging provider does not delay other users']],
   [
     'provider down',
     ['logins', 'a provider outage does not end existing logins'],
-    ['asking', 'during an outage, no cached response is used beyond its lifetime'],
-    ['asking', 'a longer lifetime during outages must be configured'],
+    ['asking', 'an outage does not extend the lifetime of a cached response by default'],
+    ['asking', 'stale.if.error extends the lifetime of cached responses during an outage'],
   ],
   [
     'malformed provider responses',
-    ['asking', '`a response without a user name is refused, ${index}`'],
+    ['asking', '`a response without a user name is refused: ${index}`'],
     ['asking', '`groups in format ${index} are read`'],
     ['logins', 'malformed provider responses never log a user in'],
   ],
@@ -104,10 +104,10 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   ['confusion of cached tokens', ['asking', 'tokens with a common prefix are distinguished']],
   ['disabled user', ['asking', 'a disabled user is accepted until the cached response expires']],
-  ['clock skew', ['proof', 'thirty seconds of clock skew are tolerated, but not more']],
+  ['clock skew', ['proof', 'clock skew of up to thirty seconds is tolerated']],
   [
     'group changes',
-    ['logins', 'a group removed at the provider is lost when the cached response expires'],
+    ['logins', 'a group removed at the provider loses effect when the cached response expires'],
     ['logins', 'changes to a group in the database apply immediately'],
   ],
   ['password spraying', ['logins', 'password guessing is throttled by name and by address']],
@@ -119,7 +119,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ['calls from other origins', ['guard', 'preflight requests succeed only for listed origins']],
   [
     'click-jacking',
-    ['logins', 'the page connects only to the provider, with no foreign scripts or frames'],
+    ['logins', 'the page connects only to the provider and loads no foreign scripts or frames'],
   ],
   [
     'sign-out',
@@ -144,7 +144,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'unchecked certificate',
     ['calls', 'an untrusted certificate is refused'],
-    ['calls', 'with validation disabled any certificate is accepted'],
+    ['calls', 'any certificate is accepted if validation is disabled'],
     ['settings', 'every insecure setting is reported'],
   ],
   ['poisoned Host header', ['logins', 'the redirect URI never depends on the Host header']],

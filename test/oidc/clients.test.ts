@@ -14,7 +14,7 @@ import { startHarness } from '../http/harness.js';
 import { FakeDirectory, settingsOf } from './fakes.js';
 import { CLIENT_ID, TestProvider } from './provider.js';
 
-test('openid-client gets a token and data, and the RFC error for a bad token', async (t) => {
+test('openid-client gets data with a valid token and the RFC error with a bad one', async (t) => {
   const provider = await TestProvider.start();
   provider.addPerson('jo', { groups: ['writers'] });
   const signOn = new IdentityProvider(settingsOf(...provider.settings()), SILENT);

@@ -158,7 +158,7 @@ test('names and passwords are UTF-8, and passwords may contain colons', async (t
   t.is((await usual.exec(basic('', ''))).status, 401);
 });
 
-test('programs get a password challenge if configured', async (t) => {
+test('programs, but not browsers, get a password challenge if configured', async (t) => {
   const here = await setupFor(t, 'acl.basic.auth.realm.enabled=true');
   const query = async (...lines: readonly string[]): Promise<boolean> => {
     const head = ['GET /exec?query=rows+1 HTTP/1.1', 'Host: x', 'Connection: close', ...lines];
@@ -260,7 +260,7 @@ test('a hanging provider does not delay other users', async (t) => {
   }
 });
 
-test('a group removed at the provider is lost when the cached response expires', async (t) => {
+test('a group removed at the provider loses effect when the cached response expires', async (t) => {
   const here = await setupFor(t, 'acl.oidc.cache.ttl=1s');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
@@ -347,7 +347,7 @@ test('password guessing is throttled by name and by address', async (t) => {
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'local users are not throttled');
 });
 
-test('a token with too narrow a scope is refused, and the missing scope is named', async (t) => {
+test('a token with too narrow a scope is refused with insufficient_scope', async (t) => {
   const here = await setupFor(t);
   const { access } = await here.provider.token('jo');
   // The provider requires openid for user information. This simulates a refusal for that reason.
@@ -357,7 +357,7 @@ test('a token with too narrow a scope is refused, and the missing scope is named
   t.regex(response.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/);
 });
 
-test('tokens signed by known and new keys are accepted; foreign keys are refused', async (t) => {
+test('a token is accepted only if the provider signed it', async (t) => {
   const here = await setupFor(t, 'acl.oidc.groups.encoded.in.token=true');
   const { id } = await here.provider.token('jo');
   t.is((await here.exec(bearer(id))).status, 200);
@@ -433,7 +433,7 @@ test('the redirect URI never depends on the Host header', async (t) => {
   t.false(answer.includes('evil.example'));
 });
 
-test('the page connects only to the provider, with no foreign scripts or frames', async (t) => {
+test('the page connects only to the provider and loads no foreign scripts or frames', async (t) => {
   const page = {
     body: Buffer.from('<!doctype html>'),
     compressed: null,

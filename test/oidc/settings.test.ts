@@ -31,7 +31,7 @@ test('no settings are read if sign-on is disabled', (t) => {
   t.is(readOidcSettings(loadConfig({ set: ['acl.oidc.scope=nonsense'] })), null);
 });
 
-test('a discovery document replaces the endpoints', (t) => {
+test('no endpoints are needed if a discovery URL is set', (t) => {
   const settings = settingsOf();
   t.is(settings.discoveryUrl, 'https://id.example/.well-known/openid-configuration');
   t.is(settings.endpoints, null);
@@ -110,7 +110,7 @@ test('plain HTTP redirects are allowed only for localhost', (t) => {
   t.is(settingsOf('acl.oidc.redirect.uri=http://[::1]:9000/').redirectUri.length, 18);
 });
 
-test('a CA file is PEM or PKCS#12', (t) => {
+test('a CA file must be in PEM or PKCS#12 format', (t) => {
   const pem = file('ca.pem', '-----BEGIN CERTIFICATE-----\n');
   t.truthy(settingsOf(`acl.oidc.tls.keystore.path=${pem}`).trust.ca);
   const p12 = file('ca.p12', Buffer.from([0x30, 0x82, 0, 0, 0]));

@@ -134,7 +134,7 @@ test('tokens of other types are refused', async (t) => {
   }
 });
 
-test('thirty seconds of clock skew are tolerated, but not more', async (t) => {
+test('clock skew of up to thirty seconds is tolerated', async (t) => {
   const { provider, token, clock } = await bench();
   const now = clock.seconds;
   t.is((await provider.token(await token({ exp: now - 20 }))).kind, 'known');
@@ -143,7 +143,7 @@ test('thirty seconds of clock skew are tolerated, but not more', async (t) => {
   await isRefused(t, provider.token(await token({ nbf: now + 40 })), /'nbf'/);
 });
 
-test('a token is not accepted beyond its expiry', async (t) => {
+test('a cached token is refused after it expires', async (t) => {
   const { provider, token, clock } = await bench('acl.oidc.cache.ttl=1h');
   const short = await token({ exp: clock.seconds + 10 });
   t.is((await provider.token(short)).kind, 'known');
@@ -213,7 +213,7 @@ test('keys embedded in a token header are ignored', async (t) => {
   t.true(transport.calls.every(({ url }) => url.startsWith(ISSUER)));
 });
 
-test('an unknown key id causes the keys to be fetched', async (t) => {
+test('an unknown key id triggers a key fetch', async (t) => {
   const { provider, token, transport, clock } = await bench();
   t.is((await provider.token(await token())).kind, 'known');
   const next = await signer('two');
@@ -226,7 +226,7 @@ test('an unknown key id causes the keys to be fetched', async (t) => {
   t.is(transport.count('/jwks'), 2);
 });
 
-test('keys are fetched at most once in thirty seconds for unknown key ids', async (t) => {
+test('unknown key ids trigger at most one key fetch in thirty seconds', async (t) => {
   const { provider, token, transport, clock } = await bench();
   const flood = async (from: number): Promise<void> => {
     const tokens = Array.from({ length: 50 }, (_, index) =>
@@ -252,7 +252,7 @@ test('two keys with the same id are refused as ambiguous', async (t) => {
   await isRefused(t, provider.token(await token()), /cannot be verified/);
 });
 
-test('without keys a token cannot be verified', async (t) => {
+test('a token cannot be verified without keys', async (t) => {
   const { provider, token, transport } = await bench();
   transport.json('/jwks', {}, 500);
   t.is((await provider.token(await token())).kind, 'unavailable');

@@ -46,7 +46,7 @@ test('a configured CA is trusted', async (t) => {
   t.true(body.includes(encrypted.issuer));
 });
 
-test('with validation disabled any certificate is accepted', async (t) => {
+test('any certificate is accepted if validation is disabled', async (t) => {
   const transport = new HttpTransport(settingsOf('acl.oidc.tls.validation.enabled=false'));
   t.is((await transport.call({ url: encrypted.discoveryUrl })).status, 200);
 });

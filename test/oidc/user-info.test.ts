@@ -52,7 +52,7 @@ test('tokens with a common prefix are distinguished', async (t) => {
   t.like(await provider.token(`${start}b`), { identity: { name: 'b' } });
 });
 
-test('a refused token is briefly refused from the cache', async (t) => {
+test('the refusal of a token is cached briefly', async (t) => {
   const { provider, transport, clock } = bench();
   transport.json('/me', { error: 'invalid_token' }, 401);
   for (let round = 0; round < 3; round += 1) {
@@ -108,7 +108,7 @@ const NAMELESS: readonly string[] = [
   '{"__proto__":{"sub":"jo"}}',
 ];
 for (const [index, body] of NAMELESS.entries()) {
-  test(`a response without a user name is refused, ${index}`, async (t) => {
+  test(`a response without a user name is refused: ${index}`, async (t) => {
     const { provider, transport, lines } = bench();
     transport.replies.set('/me', () => ({ body }));
     t.is((await provider.token('one')).kind, 'refused');
@@ -155,7 +155,7 @@ test('groups can be read from a claim with any name', async (t) => {
   t.like(await provider.token('two'), { identity: { externalGroups: ['g'] } });
 });
 
-test('during an outage, no cached response is used beyond its lifetime', async (t) => {
+test('an outage does not extend the lifetime of a cached response by default', async (t) => {
   const { provider, transport, clock } = bench();
   await provider.token('opaque');
   transport.replies.set('/me', () => new ProviderUnavailable('down'));
@@ -168,7 +168,7 @@ test('during an outage, no cached response is used beyond its lifetime', async (
   t.is((await provider.token('opaque')).kind, 'known');
 });
 
-test('a longer lifetime during outages must be configured', async (t) => {
+test('stale.if.error extends the lifetime of cached responses during an outage', async (t) => {
   const { provider, transport, clock } = bench('acl.oidc.stale.if.error=60s');
   await provider.token('opaque');
   transport.replies.set('/me', () => new ProviderUnavailable('down'));
@@ -189,7 +189,7 @@ test('a disabled user is accepted until the cached response expires', async (t) 
   t.is((await provider.token('opaque')).kind, 'refused');
 });
 
-test('a token that can be decoded must be issued for this service', async (t) => {
+test('a decodable token must have been issued for this service', async (t) => {
   const { provider, transport, clock } = bench();
   const key = await signer();
   const token = (claims: object): Promise<string> =>

@@ -62,7 +62,7 @@ function refusal(home: string): { status: number | null; line: string } {
 
 const onThisPlatform = process.platform === 'linux' && process.arch === 'x64' ? test : test.skip;
 
-onThisPlatform('a missing package is named with the command that installs it', (t) => {
+onThisPlatform('a missing package is reported with the command that installs it', (t) => {
   const { status, line } = refusal(install('missing'));
   t.is(status, 1);
   t.is(line, `tidemark: the engine is not installed: ${INSTALL}`);
@@ -70,7 +70,7 @@ onThisPlatform('a missing package is named with the command that installs it', (
   t.is(clone.line, 'tidemark: the engine is not installed: run npm run build');
 });
 
-onThisPlatform('a truncated engine is refused, and does not crash the process', (t) => {
+onThisPlatform('a truncated engine is refused and does not crash the process', (t) => {
   const home = install('truncated');
   const file = packaged(home);
   cpSync(addon, file);
@@ -99,7 +99,7 @@ onThisPlatform('an engine for another processor is refused', (t) => {
   t.is(refusal(home).line, `tidemark: ${damage} [file=${file}]: ${INSTALL}`);
 });
 
-onThisPlatform('an engine that the system cannot load is refused with its reason', (t) => {
+onThisPlatform('an engine that cannot be loaded is refused with the loader error', (t) => {
   const home = install('unlinked');
   const file = packaged(home);
   const bytes = readFileSync(addon);
@@ -112,7 +112,7 @@ onThisPlatform('an engine that the system cannot load is refused with its reason
   t.true(line.endsWith(`; ${INSTALL}`) && !line.includes('\n'), line);
 });
 
-test('a platform without a package is refused with the list of platforms', (t) => {
+test('an unsupported platform is refused with a list of supported ones', (t) => {
   const folders = readdirSync(join(repository, 'native', 'npm'));
   t.deepEqual([...PLATFORMS], folders.sort());
   const loader = join(install('platforms'), 'native', 'index.js');

@@ -58,7 +58,7 @@ for (const [name, major] of [
   ['node-22', 22],
   ['node-24', 24],
 ] as const) {
-  test.serial(`Node.js ${major}: installed and ready for an unprivileged user`, async (t) => {
+  test.serial(`an unprivileged user can run the server on Node.js ${major}`, async (t) => {
     t.timeout(5 * 60_000);
     const binary = join(tools, 'nodes', 'node_modules', name, 'bin', 'node');
     if (!existsSync(binary)) {

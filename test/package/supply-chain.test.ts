@@ -31,7 +31,7 @@ function check(home: string, script: string): { status: number | null; output: s
   return { status, output: stdout + stderr };
 }
 
-test('committed secrets are found, each with its file and line', (t) => {
+test('committed secrets are reported with file and line', (t) => {
   // Assembled here, so that the check does not find this file.
   const secrets = {
     'private key': `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(64)}`,
@@ -52,7 +52,7 @@ test('committed secrets are found, each with its file and line', (t) => {
   t.is(check(clean, 'check-secrets').status, 0);
 });
 
-test('packages with other licences or origins are found', (t) => {
+test('packages with disallowed licences or origins are reported', (t) => {
   const entry = { version: '1.0.0', license: 'MIT', integrity: `sha512-${'A'.repeat(86)}==` };
   const packages = {
     'node_modules/good': entry,
@@ -77,7 +77,7 @@ test('packages with other licences or origins are found', (t) => {
   t.false(/node_modules\/(?:good|either)/.test(output), output);
 });
 
-test('crates with other licences or origins are refused', (t) => {
+test('crates with disallowed licences are refused', (t) => {
   const manifest = (license: string): string =>
     `[package]\nname = "a"\nversion = "0.1.0"\nedition = "2024"\nlicense = "${license}"\n`;
   const lock = 'version = 4\n\n[[package]]\nname = "a"\nversion = "0.1.0"\n';
@@ -105,7 +105,7 @@ test('crates with other licences or origins are refused', (t) => {
   }
 });
 
-test('a job that may publish and can run for a pull request is found', (t) => {
+test('a publishing job that can run for a pull request is reported', (t) => {
   const job = (condition: string): string =>
     `on: [push, pull_request]\npermissions: {}\njobs:\n  build:\n    runs-on: ubuntu-24.04\n` +
     `    permissions:\n      contents: read\n    steps:\n      - run: echo\n` +

@@ -167,7 +167,7 @@ test('raw arrays are bytes to other programs and arrays to read_parquet', async 
   }
 });
 
-test('partitions are files in an archive and can be read as one table', async (t) => {
+test('partitions become files of an archive and can be read back as one table', async (t) => {
   const query = 'SELECT * FROM hours';
   const names: Record<string, readonly string[]> = {
     YEAR: ['year=2024/rows.parquet'],

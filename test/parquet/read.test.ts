@@ -162,7 +162,7 @@ test('values without an exact equivalent are refused with their column name', as
   }
 });
 
-test('columns without an equivalent type become strings and do not hide others', async (t) => {
+test('columns without an equivalent type become strings', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -231,7 +231,7 @@ test('lists of different lengths become arrays padded with nulls', async (t) => 
   ]);
 });
 
-test('sorted files, and files with a single time column, get a timestamp', async (t) => {
+test('SAMPLE BY accepts sorted files and files with a single time column', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -280,7 +280,7 @@ test('columns that differ only in letter case can all be read', async (t) => {
   t.regex(error ?? '', /Ambiguous column/);
 });
 
-test('patterns and lists name several files; columns are matched by name', async (t) => {
+test('files that match a pattern or list are combined by column name', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -321,7 +321,7 @@ test('patterns and lists name several files; columns are matched by name', async
   }
 });
 
-test('links out of the directory are not followed', async (t) => {
+test('links that point outside the directory are not followed', async (t) => {
   await mkdir(join(imports, 'links'), { recursive: true });
   await symlink('/etc', join(imports, 'links', 'directory')).catch(() => undefined);
   await symlink('/etc/passwd', join(imports, 'links', 'file.parquet')).catch(() => undefined);

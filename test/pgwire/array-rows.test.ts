@@ -168,7 +168,7 @@ test('binary and text array parameters return the same rows on each execution', 
   client.close();
 });
 
-test('inserting rows from arrays stores the same rows on every execution', async (t) => {
+test('an INSERT from array parameters stores the same rows on each execution', async (t) => {
   const client = await connect();
   const query = async (text: string): Promise<string[]> => {
     client.send(clientMessage('Q', text));

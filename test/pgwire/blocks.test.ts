@@ -35,7 +35,7 @@ async function open(t: ExecutionContext): Promise<Setting> {
   return { client, engine, run };
 }
 
-test('a block is usable after an error if it rolls back to a savepoint', async (t) => {
+test('a transaction block is usable again after rolling back to a savepoint', async (t) => {
   const { run, engine } = await open(t);
   t.is(await run('BEGIN; insert 1; SAVEPOINT "A b"'), 'BEGIN INSERT 0 1 SAVEPOINT T');
   t.is(await run('missing'), '42P01 E');
@@ -243,7 +243,7 @@ test('cursors support parameters, descriptions and binary rows', async (t) => {
   t.is(binary?.body.readInt32BE(2), 8);
 });
 
-test('the memory of scrollable cursors is limited, individually and in total', (t) => {
+test('the memory of scrollable cursors is limited individually and in total', (t) => {
   const message = Buffer.alloc(1 + (1 << 20));
   message.writeUInt8('D'.charCodeAt(0));
   message.writeInt32BE(1 << 20, 1);

@@ -55,7 +55,7 @@ test('frames are decoded correctly however their bytes are split', (t) => {
   fc.assert(property, { seed, numRuns: 300 });
 });
 
-test('lengths are checked before their bytes arrive', (t) => {
+test('message lengths are checked before the message bytes arrive', (t) => {
   for (const length of [-1, 0, 3, LIMIT + 1, 0x7fff_ffff]) {
     const reader = new FrameReader();
     const header = Buffer.alloc(5);
@@ -73,7 +73,7 @@ test('lengths are checked before their bytes arrive', (t) => {
   }
 });
 
-test('random bodies are decoded or refused', (t) => {
+test('random message bodies are decoded or refused', (t) => {
   const types = fc.constantFrom('Q', 'P', 'B', 'D', 'C', 'E', 'S', 'H', 'p', 'F', 'd', 'x', '\0');
   const property = fc.property(types, fc.uint8Array({ maxLength: 80 }), (type, bytes) => {
     for (const read of [readMessage, readStartup]) {
@@ -245,7 +245,7 @@ test('a proof bound to a different certificate is refused', async (t) => {
   t.is(prove('of somebody between'), null);
 });
 
-test('session settings come from SET or startup options, or stay unset', (t) => {
+test('session settings can be set with SET or startup options', (t) => {
   const own = new SessionSettings();
   t.deepEqual([own.timeoutMs, own.nanoseconds], [undefined, false]);
   for (const [value, milliseconds] of [

@@ -18,7 +18,7 @@ const execute = (portal: string, rows = 0): Buffer => clientMessage('E', portal,
 const describe = (what: string, name: string): Buffer =>
   clientMessage('D', Buffer.from(what), name);
 
-test('at startup encryption is declined and parameters are reported', async (t) => {
+test('startup declines encryption and reports parameters', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.open(port);
   client.send(clientMessage('', 80_877_103));
@@ -38,7 +38,7 @@ test('at startup encryption is declined and parameters are reported', async (t) 
   await server.close();
 });
 
-test('newer minor versions are negotiated; other protocols are refused', async (t) => {
+test('newer minor protocol versions are negotiated; other protocols are refused', async (t) => {
   const { port, server } = await start();
   const newer = await RawClient.open(port);
   newer.send(startup('admin', 2));
@@ -71,7 +71,7 @@ test('a wrong password, an unknown user and too many attempts are refused', asyn
   await server.close();
 });
 
-test('simple queries: several statements, an empty string and an error midway', async (t) => {
+test('a simple query may contain several or no statements and stops at an error', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   client.send(query('rows 2; insert;'));
@@ -88,7 +88,7 @@ test('simple queries: several statements, an empty string and an error midway', 
   await server.close();
 });
 
-test('extended queries: pipelining, row limits, and skipping to Sync on error', async (t) => {
+test('extended queries support pipelines and row limits, and skip to Sync on error', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(
@@ -121,7 +121,7 @@ test('extended queries: pipelining, row limits, and skipping to Sync on error', 
   await server.close();
 });
 
-test('a row limit equal to the row count suspends once more, as in PostgreSQL', async (t) => {
+test('a row limit equal to the row count suspends the portal, as in PostgreSQL', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   client.send(parse('', 'rows 3'), bind('', ''), execute('', 3), execute('', 3), sync);
@@ -166,7 +166,7 @@ test('inserts before a Sync form one batch, but are acknowledged one by one', as
   await server.close();
 });
 
-test('pending inserts stay in their block, and errors arrive in order', async (t) => {
+test('pending inserts stay in their transaction block, and errors arrive in order', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const insert = (value: string): Buffer => Buffer.concat([bind('', 'i', value), execute('')]);
@@ -198,7 +198,7 @@ test('an invalid UTF-8 value is refused, unless its message is skipped', async (
   await server.close();
 });
 
-test('portals in a block end with the block, others at Sync or Close', async (t) => {
+test('portals in a transaction block end with the block; others at Sync or Close', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(query('BEGIN'));
@@ -233,7 +233,7 @@ test('too many prepared statements are refused', async (t) => {
   await server.close();
 });
 
-test('blocks commit together, roll back, and refuse statements after an error', async (t) => {
+test('transaction blocks commit, roll back, and refuse statements after an error', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const run = async (text: string): Promise<string> => {
@@ -266,7 +266,7 @@ test('blocks commit together, roll back, and refuse statements after an error', 
   await server.close();
 });
 
-test('a cancel request cancels the statement; a wrong secret does not', async (t) => {
+test('a cancel request cancels a statement only with the correct secret', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.open(port);
   client.send(startup('admin'), clientMessage('p', 'quest'));
@@ -291,7 +291,7 @@ test('a cancel request cancels the statement; a wrong secret does not', async (t
   await server.close();
 });
 
-test('a cancel request affects only its own session, even with equal SQL', async (t) => {
+test('a cancel request does not affect other sessions that run the same SQL', async (t) => {
   const { port, server, engine } = await start();
   const sessions = [];
   for (let index = 0; index < 2; index += 1) {
@@ -320,7 +320,7 @@ test('a cancel request affects only its own session, even with equal SQL', async
   await server.close();
 });
 
-test('rows wait for a slow client, and stop when it disconnects', async (t) => {
+test('row production pauses for a slow client and ends when it disconnects', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.socket.pause();
@@ -345,7 +345,7 @@ async function isStuck(socket: Socket): Promise<boolean> {
 
 // This test is serial, because the flood keeps this process busy and logins on other connections
 // have a deadline.
-test.serial('a client that sends without reading is no longer answered', async (t) => {
+test.serial('the server stops reading from a client that reads no answers', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   t.teardown(async () => {

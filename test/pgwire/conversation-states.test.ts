@@ -192,7 +192,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<Kind, string>>>> = {
 
 for (const [name, way] of Object.entries(STATES)) {
   for (const kind of Object.keys(MESSAGES) as Kind[]) {
-    test(`state ${name}, message ${kind}`, async (t) => {
+    test(`${kind} in state "${name}" gets the expected reply`, async (t) => {
       const driven = new Driven();
       await driven.prepare(...way);
       t.true(name.startsWith(driven.conversation.state));

@@ -183,7 +183,7 @@ test('COPY handles reordered columns, defaults and missing values', async (t) =>
   client.close();
 });
 
-test('a block sees its copied rows, and ROLLBACK TO removes later ones', async (t) => {
+test('a transaction block sees its copied rows, and ROLLBACK TO removes later ones', async (t) => {
   const client = await RawClient.login(server.port);
   await run('CREATE TABLE blocked (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
   const rows = (from: number, count: number): Buffer =>
@@ -216,7 +216,7 @@ test('a value of 20 MB is copied', async (t) => {
   client.close();
 });
 
-test('malformed data is reported by line, and nothing is written', async (t) => {
+test('malformed data is reported with its line, and nothing is written', async (t) => {
   const random = new Random(suiteSeed());
   const client = await RawClient.login(server.port);
   await run(

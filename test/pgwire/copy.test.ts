@@ -152,7 +152,7 @@ test('encodings other than UTF-8 are converted', async (t) => {
   t.throws(() => optionsOf("ENCODING 'klingon'"), { message: /valid encoding name/ });
 });
 
-test('the current and the old syntax of COPY are accepted', (t) => {
+test('COPY accepts the current and the old syntax', (t) => {
   const parsed = (text: string): unknown => {
     const copy = copyOf(text);
     return copy === null ? null : { ...copy, options: copyOptions(copy.options) };
@@ -261,7 +261,7 @@ test('the CSV format handles quotes, forced nulls and headers', async (t) => {
   });
 });
 
-test('binary data is checked', async (t) => {
+test('malformed binary data is refused', async (t) => {
   const good = written(optionsOf('BINARY'), [
     ['x', null],
     ['', 'y'],
@@ -399,7 +399,7 @@ test('a failed COPY writes nothing and skips its remaining data', async (t) => {
   t.is(await client.types(), 'CZ');
 });
 
-test('extended COPY accepts an early Sync, and skips to the next Sync on error', async (t) => {
+test('extended-protocol COPY accepts an early Sync and skips to Sync on error', async (t) => {
   const { client, engine } = await open(t);
   client.send(executed('COPY t FROM STDIN'), sync);
   t.is((await client.until('G')).map(({ type }) => type).join(''), '12nG');
@@ -414,7 +414,7 @@ test('extended COPY accepts an early Sync, and skips to the next Sync on error',
   t.deepEqual(engine.journal.committed, ['1,2']);
 });
 
-test('COPY in a block commits and rolls back with the block', async (t) => {
+test('COPY in a transaction block commits and rolls back with the block', async (t) => {
   const { client, engine } = await open(t);
   const copies = async (text: string): Promise<string> => {
     client.send(query('COPY t FROM STDIN'), data(text), done);

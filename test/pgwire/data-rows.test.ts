@@ -139,7 +139,7 @@ const LIST = VALUES.map(({ sql }, index) => `${sql} AS c${index}`).join(', ');
 const described = (format: number): Column[] =>
   VALUES.map(({ oid, size }) => ({ oid, size, format }));
 
-real('a simple query answers every type as text', async (t) => {
+real('a simple query returns every type as text', async (t) => {
   const client = await connect();
   client.send(clientMessage('Q', `SELECT ${LIST}`));
   const [description, row] = await client.until('Z');
@@ -148,7 +148,7 @@ real('a simple query answers every type as text', async (t) => {
   client.close();
 });
 
-real('Bind asks for every type in binary', async (t) => {
+real('Bind can request every type in binary', async (t) => {
   const client = await connect();
   client.send(
     clientMessage('P', '', `SELECT ${LIST}`, [0]),
@@ -164,38 +164,35 @@ real('Bind asks for every type in binary', async (t) => {
   client.close();
 });
 
-real(
-  'texts of nanoseconds have six digits, as many as there are when the session asks',
-  async (t) => {
-    const client = await connect();
-    const text = async (statement: string): Promise<string> => {
-      client.send(clientMessage('Q', statement));
-      const row = (await client.until('Z')).find(({ type }) => type === 'D');
-      return row?.body.subarray(6).toString() ?? '';
-    };
-    const query = "SELECT cast('2000-01-01T00:00:00.000001999Z' AS TIMESTAMP_NS) ns";
-    const [six, nine] = ['2000-01-01 00:00:00.000001', '2000-01-01 00:00:00.000001999'];
-    t.is(await text(query), six);
-    await text("SET timestamp_precision = 'ns'");
-    t.is(await text(query), nine);
-    await text('RESET timestamp_precision');
-    t.is(await text(query), six);
-    await text('SET timestamp_precision TO ns');
-    t.is(await text(query), nine);
-    await text('DISCARD ALL');
-    t.is(await text(query), six);
-    t.is(
-      await text("SELECT cast('2000-01-01T00:00:00.000001999Z' AS TIMESTAMP_NS)::varchar"),
-      '2000-01-01T00:00:00.000001999Z',
-    );
-    client.send(clientMessage('Q', `COPY (${query}) TO STDOUT`));
-    const copied = (await client.until('Z')).find(({ type }) => type === 'd');
-    t.is(copied?.body.toString(), `${nine}\n`);
-    client.close();
-  },
-);
+real('nanosecond timestamps have six decimals unless the session requests nine', async (t) => {
+  const client = await connect();
+  const text = async (statement: string): Promise<string> => {
+    client.send(clientMessage('Q', statement));
+    const row = (await client.until('Z')).find(({ type }) => type === 'D');
+    return row?.body.subarray(6).toString() ?? '';
+  };
+  const query = "SELECT cast('2000-01-01T00:00:00.000001999Z' AS TIMESTAMP_NS) ns";
+  const [six, nine] = ['2000-01-01 00:00:00.000001', '2000-01-01 00:00:00.000001999'];
+  t.is(await text(query), six);
+  await text("SET timestamp_precision = 'ns'");
+  t.is(await text(query), nine);
+  await text('RESET timestamp_precision');
+  t.is(await text(query), six);
+  await text('SET timestamp_precision TO ns');
+  t.is(await text(query), nine);
+  await text('DISCARD ALL');
+  t.is(await text(query), six);
+  t.is(
+    await text("SELECT cast('2000-01-01T00:00:00.000001999Z' AS TIMESTAMP_NS)::varchar"),
+    '2000-01-01T00:00:00.000001999Z',
+  );
+  client.send(clientMessage('Q', `COPY (${query}) TO STDOUT`));
+  const copied = (await client.until('Z')).find(({ type }) => type === 'd');
+  t.is(copied?.body.toString(), `${nine}\n`);
+  client.close();
+});
 
-real('bytes come as they are, and are declared binary, whatever was asked for', async (t) => {
+real('BINARY values are always returned in binary format', async (t) => {
   const client = await connect();
   client.send(clientMessage('Q', 'CREATE TABLE bytes (i INT, b BINARY)'));
   await client.until('Z');

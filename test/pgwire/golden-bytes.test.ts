@@ -109,7 +109,7 @@ const READ: Readonly<Record<string, readonly [golden: string, read: unknown]>> =
     `'P' 00000016 's' 00 'SELECT $1' 00 0001 00000017`,
     { kind: 'parse', name: 's', text: 'SELECT $1', types: [23] },
   ],
-  'Bind of a value in text, one in binary, and NULL': [
+  'Bind of a text value, a binary value and NULL': [
     `'B' 00000025 'p' 00 's' 00 0003 0000 0001 0000 0003 00000001 'x' 00000002 0007 ffffffff
      0001 0001`,
     {
@@ -142,7 +142,7 @@ const READ: Readonly<Record<string, readonly [golden: string, read: unknown]>> =
 };
 
 for (const [name, [golden, read]] of Object.entries(READ)) {
-  test(`${name} is decoded from these bytes`, (t) => {
+  test(`${name} is decoded from the recorded bytes`, (t) => {
     const reader = new FrameReader();
     reader.push(bytes(golden));
     const frame = reader.next(1_000);
@@ -176,7 +176,7 @@ const FIRST: Readonly<Record<string, readonly [golden: string, read: unknown]>> 
 };
 
 for (const [name, [golden, read]] of Object.entries(FIRST)) {
-  test(`${name} is decoded from these bytes`, (t) => {
+  test(`${name} is decoded from the recorded bytes`, (t) => {
     const reader = new FrameReader();
     reader.push(bytes(golden));
     const frame = reader.nextStartup();

@@ -83,7 +83,7 @@ async function failure(work: Promise<unknown>): Promise<string> {
 
 const SLOW = 'SELECT sum(sqrt(x)) FROM long_sequence(100000000000)';
 
-real('a statement has its time, a backend its number', async (t) => {
+real('statements time out and can be cancelled by backend pid', async (t) => {
   const server = await startTestServer({ set: ['pg.readonly.user.enabled=true'] });
   const connect = async (user = 'admin', options?: string): Promise<pg.Client> => {
     const client = pgClient(server.pg, { user, ...(options === undefined ? {} : { options }) });
@@ -133,7 +133,7 @@ real('a statement has its time, a backend its number', async (t) => {
   }
 });
 
-real('500 idle connections cost 50 MiB at the most', async (t) => {
+real('500 idle connections use at most 50 MiB', async (t) => {
   t.timeout(120_000);
   const server = await startTestServer({
     set: ['pg.auth.method=cleartext', 'pg.net.connection.limit=600'],

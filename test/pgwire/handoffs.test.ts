@@ -105,7 +105,7 @@ const CASES: readonly Case[] = [
 ];
 
 for (const { text, types, rows, options } of CASES) {
-  test(`same bytes with and without handoffs: ${text}`, async (t) => {
+  test(`answers have the same bytes with and without handoffs: ${text}`, async (t) => {
     const [a, b] = await Promise.all([login(handingOff), login(plain)]);
     t.teardown(() => {
       a.close();
@@ -253,7 +253,7 @@ test('interleaved messages get the same answers as without handoffs', async (t) 
   t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many statements');
 });
 
-test('a result with many chunks continues from its portal', async (t) => {
+test('a result with many chunks is returned completely', async (t) => {
   const client = await login(handingOff);
   t.teardown(() => {
     client.close();
@@ -267,7 +267,7 @@ test('a result with many chunks continues from its portal', async (t) => {
   t.is(await typesOf(client, bind('n', ['2']), EXECUTE, SYNC), '2DDCZ');
 });
 
-test('a changed table shows its new rows, or an error that its columns changed', async (t) => {
+test('a query on a changed table returns new rows or reports changed columns', async (t) => {
   await run(handingOff, 'CREATE TABLE changing (a int, b int)');
   const client = await login(handingOff);
   t.teardown(() => {

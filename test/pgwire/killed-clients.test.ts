@@ -67,7 +67,7 @@ async function resources(server: TestServer): Promise<readonly (readonly unknown
   return [...queries, ...readers];
 }
 
-real('of clients killed at random points nothing is left a second later', async (t) => {
+real('clients killed at random points leave nothing behind', async (t) => {
   const below = generator(suiteSeed());
   const settings = [`pg.net.connection.limit=${CLIENTS}`, 'query.memory.pool=512M'];
   const server = await startTestServer({ set: [...PLAIN, ...settings] });
@@ -117,7 +117,7 @@ real('of clients killed at random points nothing is left a second later', async 
   }
 });
 
-real('a query stopped by somebody lets go of what a suspended portal holds', async (t) => {
+real('cancelling a query closes its suspended portal', async (t) => {
   const server = await startTestServer({ set: PLAIN });
   try {
     await run(server, 'CREATE TABLE big AS (SELECT x, rnd_double() d FROM long_sequence(100000))');

@@ -153,7 +153,7 @@ const CASES: readonly (readonly [query: string, bound: Bound, expected: readonly
   ],
 ];
 
-real('a statement is described without values, and answers with them', async (t) => {
+real('a statement can be described before its parameters are bound', async (t) => {
   const client = await connected();
   client.send(
     clientMessage(
@@ -180,7 +180,7 @@ real('a statement is described without values, and answers with them', async (t)
   client.close();
 });
 
-real('a number that has places is none where whole ones are counted', async (t) => {
+real('untyped parameters that do not fit the query are refused', async (t) => {
   const client = await connected();
   const series = 'SELECT * FROM generate_series($1, $2, $3)';
   t.is(await answer(client, series, { values: ['0', '1', '0.5'] }), 'number expected');
@@ -190,7 +190,7 @@ real('a number that has places is none where whole ones are counted', async (t) 
   client.close();
 });
 
-real('the text of a declared int8 is the microseconds of a time, as its bytes are', async (t) => {
+real('an int8 parameter in text format is read as microseconds for a timestamp', async (t) => {
   const client = await connected();
   client.send(clientMessage('Q', 'CREATE TABLE at (ts TIMESTAMP, v VARCHAR) TIMESTAMP(ts)'));
   await client.until('Z');
@@ -201,7 +201,7 @@ real('the text of a declared int8 is the microseconds of a time, as its bytes ar
   client.close();
 });
 
-real('variables hold in each execution of a statement', async (t) => {
+real('variables use the parameters of each execution', async (t) => {
   const client = await connected();
   client.send(clientMessage('Q', 'CREATE TABLE declared AS (SELECT x FROM long_sequence(5))'));
   await client.until('Z');
@@ -223,7 +223,7 @@ real('variables hold in each execution of a statement', async (t) => {
   client.close();
 });
 
-real('a parameter beside a sub-query has the type of its column', async (t) => {
+real('a parameter next to a sub-query gets the type of its column', async (t) => {
   const client = await connected();
   client.send(clientMessage('Q', 'CREATE TABLE beside (ts TIMESTAMP, n LONG) TIMESTAMP(ts)'));
   await client.until('Z');

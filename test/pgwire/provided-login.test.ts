@@ -47,7 +47,7 @@ async function isRefused(t: ExecutionContext, work: Promise<unknown>, code: stri
   t.is(error.code, code, error.message);
 }
 
-test('a token is the password of user _sso', async (t) => {
+test('user _sso logs in with a token as the password', async (t) => {
   const { provider, connect } = await placeFor(t, TOKENS);
   const { access } = await provider.token('jo');
   const jo = await connect('_sso', access);

@@ -38,7 +38,7 @@ test.serial('adversarial column and table names are treated as data', async (t) 
   t.deepEqual(dataset, [NAMES.map((_, index) => index)]);
 });
 
-test.serial('as parameters, adversarial names have no effect', async (t) => {
+test.serial('adversarial names passed as parameters have no effect', async (t) => {
   for (const name of NAMES) {
     t.deepEqual((await exec('select 7 x', `&${name}=1&${name}[a]=1`)).dataset, [[7]], name);
   }
@@ -68,7 +68,7 @@ test.serial('adversarial keys in preferences and schemas are treated as data', a
   t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
 });
 
-test.serial('adversarial names of users, groups, accounts and grants are plain data', async (t) => {
+test.serial('adversarial user, group, account and grant names are treated as data', async (t) => {
   const own = await startAccessServer();
   t.teardown(() => own.stop());
   for (const name of NAMES) {
@@ -98,7 +98,7 @@ test.serial('adversarial names of users, groups, accounts and grants are plain d
   }
 });
 
-test.serial('table names that look like paths are plain names or are refused', async (t) => {
+test.serial('table names that look like paths are treated as plain names or refused', async (t) => {
   for (const path of PATHS) {
     const body = new FormData();
     body.append('data', new Blob(['a,b\n1,2\n']), path);

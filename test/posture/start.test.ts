@@ -54,7 +54,7 @@ const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
 
 for (const [set, refusal] of STARTS) {
   const outcome = refusal === null ? 'starts' : 'is refused';
-  test(`${set.join(' ') || 'nothing configured'} ${outcome}`, (t) => {
+  test(`${set.join(' ') || 'the default configuration'} ${outcome}`, (t) => {
     const check = (): void => {
       refuseInsecureListeners(loadConfig({ set }));
     };
@@ -76,7 +76,7 @@ test('a server that others could administer without a login does not start', asy
   t.regex(err(), /default password: set acl\.admin\.password/);
 });
 
-test('by default only the local machine can connect', (t) => {
+test('only the local machine can connect by default', (t) => {
   const config = loadConfig({});
   t.deepEqual(plainTextListeners(config), []);
   const insecure = loadConfig({ set: [WIDE, 'security.insecure.public=true'] });

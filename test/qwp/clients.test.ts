@@ -169,7 +169,7 @@ test('pandas, Polars and Arrow frames are written', async (t) => {
   t.deepEqual(await rows(server, 'select count(y), count(d) from arrow'), [[25_000, 50_000]]);
 });
 
-test('a refusal is reported to the program with the reason', async (t) => {
+test('a refused data frame raises an error with the reason', async (t) => {
   const program = `
 import sys, pandas, questdb
 with questdb.connect(sys.argv[1]) as db:

@@ -110,10 +110,10 @@ async function race(server: TestServer, tableOf: (at: number) => string): Promis
 }
 
 for (const [title, tableOf] of [
-  ['tables of their own', (at: number) => `of_${at < 0 ? `quiet${-at}` : at}`],
-  ['one table', () => 'shared'],
+  ['separate tables', (at: number) => `of_${at < 0 ? `quiet${-at}` : at}`],
+  ['a shared table', () => 'shared'],
 ] as const) {
-  test.serial(`idle senders get slots alongside busy senders, ${title}`, async (t) => {
+  test.serial(`idle senders get slots alongside busy senders with ${title}`, async (t) => {
     const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
     t.teardown(() => server.stop());
     const { commits } = await race(server, tableOf);

@@ -65,7 +65,7 @@ for conf in sys.argv[1:]:
 print(json.dumps(out))
 `;
 
-test('rows and results can be encrypted if the client knows the CA', async (t) => {
+test('writes and queries work over TLS if the client trusts the CA', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -110,7 +110,7 @@ except questdb.QuestDBError as error:
 print(json.dumps(out))
 `;
 
-test('a wrong password is refused for rows and for results', async (t) => {
+test('a wrong password is refused for writes and queries', async (t) => {
   if (await isMissing(t)) {
     return;
   }

@@ -31,7 +31,7 @@ async function open(
   return await WebSocketClient.open(portOf(target), path, { headers });
 }
 
-test('the handshake announces versions and limits, at both paths', async (t) => {
+test('the handshake announces versions and limits on both paths', async (t) => {
   for (const path of ['/write/v4', '/api/v4/write']) {
     const client = await open({ 'X-QWP-Max-Version': '5' }, server, path);
     t.regex(client.head, /X-QWP-Version: 1\r\n/);
@@ -45,7 +45,7 @@ test('the handshake announces versions and limits, at both paths', async (t) => 
   t.is(plain.status, 426);
 });
 
-test('rows are visible once OK arrives; OK contains tables and transaction', async (t) => {
+test('rows are visible once OK arrives, and OK lists tables and transactions', async (t) => {
   const client = await open();
   client.send(message(0, 2, row('one', 1), row('two', 2)));
   const first = await answer(client);
@@ -62,7 +62,7 @@ test('rows are visible once OK arrives; OK contains tables and transaction', asy
   t.is(await client.receiveClose(), 1000);
 });
 
-test('rows wait until their group is committed, and are lost if it is not', async (t) => {
+test('rows become visible when their group is committed and are discarded otherwise', async (t) => {
   const client = await open();
   // The dictionary arrives first, on its own, and is accepted immediately.
   client.send(message(FLAG.delta | FLAG.defer, 0, delta(0, ['a', 'b'])));
@@ -87,7 +87,7 @@ test('rows wait until their group is committed, and are lost if it is not', asyn
   t.deepEqual(await rows(server, 'select count() from groups'), [[2]]);
 });
 
-test('nothing that follows an invalid message is applied', async (t) => {
+test('messages after an invalid message are not applied', async (t) => {
   const cases = [
     { bad: Buffer.from('QWP1'), status: STATUS.parseError, reason: /message header/ },
     {
@@ -202,7 +202,7 @@ test('tables and columns created by a message are known to the next message', as
   ]);
 });
 
-test('a message over the limit closes the connection; one at the limit does not', async (t) => {
+test('a message may reach the size limit but not exceed it', async (t) => {
   const small = await startTestServer({ set: ['http.receive.buffer.size=4096'] });
   t.teardown(() => small.stop());
   const client = await open({}, small);
@@ -226,7 +226,7 @@ test('a message over the limit closes the connection; one at the limit does not'
   t.is(await client.receiveClose(), 1009);
 });
 
-test('excess pending rows are committed, and durable commits are acknowledged', async (t) => {
+test('pending rows are committed at the limit, and durable commits are acknowledged', async (t) => {
   const set = ['qwp.max.uncommitted.rows=3'];
   const limited = await startTestServer({ set });
   t.teardown(() => limited.stop());

@@ -51,7 +51,7 @@ async function cut(server: TestServer): Promise<void> {
 }
 
 for (const mode of ['sync', 'async', 'nosync']) {
-  test.serial(`acknowledged groups survive kill -9, ${mode}`, async (t) => {
+  test.serial(`acknowledged groups survive kill -9 in ${mode} mode`, async (t) => {
     const root = await mkdtemp(join(tmpdir(), 'tidemark-qwp-kills-'));
     t.teardown(() => rm(root, { recursive: true, force: true }));
     const known = new Set<number>();

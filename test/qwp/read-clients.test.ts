@@ -120,7 +120,7 @@ with questdb.connect(sys.argv[1]) as db:
     }))
 `;
 
-test('pandas and Polars frames are read, even empty ones', async (t) => {
+test('results, even empty ones, are read as pandas and Polars frames', async (t) => {
   if (await isMissing('pyarrow', 'pandas', 'polars')) {
     skip(t, 'the client is not installed');
     return;
@@ -176,7 +176,7 @@ with questdb.connect(sys.argv[1]) as db:
     print(json.dumps(out))
 `;
 
-test('parameters, errors, counts, pooled connections and cancels work', async (t) => {
+test('clients support parameters, errors, row counts, pooling and cancellation', async (t) => {
   if (await isMissing('pyarrow')) {
     skip(t, 'the client is not installed');
     return;

@@ -218,7 +218,7 @@ test('a message may exceed the remaining credit', async (t) => {
   client.close();
 });
 
-test('a client requests fewer rows per message, and compression', async (t) => {
+test('a client can request compression and fewer rows per message', async (t) => {
   const client = await open({
     'X-QWP-Max-Batch-Rows': '7',
     'X-QWP-Accept-Encoding': 'br, zstd;level=3, raw',

@@ -18,7 +18,7 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-test('Arrow batches are written, and a result is read as Arrow', async (t) => {
+test('the client writes Arrow batches and reads results as Arrow', async (t) => {
   if (!existsSync(CLIENT)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');
     return;
@@ -54,7 +54,7 @@ test('Arrow batches are written, and a result is read as Arrow', async (t) => {
   ]);
 });
 
-test('a Polars frame is written, and a result is read as a frame', async (t) => {
+test('the client writes Polars frames and reads results as frames', async (t) => {
   if (!existsSync(POLARS)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');
     return;

@@ -143,7 +143,7 @@ test('a late cancel affects neither the completed nor the next query', async (t)
   t.deepEqual((await client.query(2, 'SELECT 2')).rows, [[2]]);
 });
 
-test('a queued query can be cancelled, and its queue time counts', async (t) => {
+test('a queued query can be cancelled, and its timeout includes queue time', async (t) => {
   const own = await startTestServer({ set: ['query.concurrency=1'] });
   t.teardown(() => own.stop());
   const [busy, waiting] = await Promise.all([open(t, own), open(t, own)]);

@@ -7,7 +7,7 @@ interface Script {
 }
 const { faultsOf } = (await import(new URL('scripts/commit-messages.mjs', ROOT).href)) as Script;
 
-test('a subject in the imperative with a body is accepted', (t) => {
+test('an imperative subject with a body is accepted', (t) => {
   t.deepEqual(faultsOf('Embed the icons\n\nThe page then needs one request less.\n'), []);
 });
 

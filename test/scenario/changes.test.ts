@@ -71,7 +71,7 @@ test('every change is acknowledged and visible, and survives a kill', async (t) 
   });
 });
 
-test('invalid changes are refused with the reason and change nothing', async (t) => {
+test('invalid changes are refused with a reason and have no effect', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE flat (x INT)');
     const shape = await rows(server, SHAPE);

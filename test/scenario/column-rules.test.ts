@@ -71,7 +71,7 @@ test('NOT NULL columns never store null', async (t) => {
   });
 });
 
-test('an import handles a missing value like an invalid one', async (t) => {
+test('an import treats a missing required value as invalid', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE t (i INT NOT NULL, v VARCHAR NOT NULL, d DOUBLE)');
     const text = 'i,v,d\n1,a,1.5\n,b,2\nbad,c,3\n4,,4\n5,e,bad\n';

@@ -82,7 +82,7 @@ test('concurrent inserts and deletes lose no other rows', async (t) => {
   });
 });
 
-test('invalid deletes are refused with the reason', async (t) => {
+test('invalid deletes are refused with a reason', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     const refused: [string, string, number][] = [

@@ -162,7 +162,7 @@ test('LATERAL supports set operations and outer keys', async (t) => {
   ]);
 });
 
-test('PIVOT columns are in the same order as in the value query', async (t) => {
+test('PIVOT columns follow the order of the value query', async (t) => {
   const pivot = async (values: string): Promise<readonly string[] | undefined> => {
     const source = `(SELECT k, i, d FROM x_s) PIVOT (sum(d) FOR i IN (${values}) GROUP BY k)`;
     return (await exec(server, `SELECT * FROM ${source}`)).columns?.map(({ name }) => name);
@@ -201,7 +201,7 @@ test('a variable that refers to itself is refused', async (t) => {
   t.deepEqual(await rows(server, 'DECLARE @x := 1, @y := @x + 1 SELECT @y'), [[2]]);
 });
 
-test('expressions outside GROUP BY are refused at their position', async (t) => {
+test('invalid statements are refused at their position', async (t) => {
   const refused: Readonly<Record<string, string>> = {
     'SELECT (10-i) z, sum(d) FROM x_s GROUP BY z ORDER BY i': 'column must appear in GROUP BY',
     'SELECT i FROM x_s ORDER BY sum(i)': 'aggregate functions are not allowed here',
@@ -231,7 +231,7 @@ test('expressions outside GROUP BY are refused at their position', async (t) => 
   }
 });
 
-test('a table can be qualified only by the database and by public', async (t) => {
+test('a table can be qualified only with the database and the public schema', async (t) => {
   for (const name of ['public.ref', 'qdb.public.ref', '"qdb"."public"."ref"', 'PUBLIC.ref']) {
     t.is((await rows(server, `SELECT * FROM ${name}`)).length, 2, name);
   }
@@ -400,7 +400,7 @@ test('ON (column) can be used in consecutive joins', async (t) => {
   t.deepEqual(await rows(server, asof), [[4]]);
 });
 
-test('keywords can name columns where no keyword can follow', async (t) => {
+test('keywords can be column names where the grammar allows no keyword', async (t) => {
   const words = ['latest', 'left', 'right', 'group', 'inner', 'cross', 'asof', 'splice', 'natural'];
   const all = [...words, 'else', 'then', 'when', 'ilike'];
   await run(server, `CREATE TABLE words (${all.map((word) => `${word} INT`).join(', ')})`);
@@ -422,13 +422,13 @@ test('keywords can name columns where no keyword can follow', async (t) => {
   t.deepEqual(await rows(server, "SELECT left('abc', 1), right('abc', 1)"), [['a', 'c']]);
 });
 
-test('NaN is the null of DOUBLE, and the empty string is cast to null', async (t) => {
+test('NaN is the DOUBLE null, and casting an empty string returns null', async (t) => {
   t.deepEqual(await rows(server, 'SELECT NaN, count() FROM x_s WHERE d = NaN'), [[null, 0]]);
   t.deepEqual(await rows(server, 'SELECT count() FROM x_s WHERE d != NaN'), [[4]]);
   t.deepEqual(await rows(server, "SELECT cast('' AS uuid), cast('' AS ipv4)"), [[null, null]]);
 });
 
-test('advisory locks and catalog queries from pools and migrations work', async (t) => {
+test('advisory locks and catalog queries of pools and migration tools work', async (t) => {
   const client = await connect();
   // asyncpg sends this whenever a connection is released.
   await client.query('SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;');

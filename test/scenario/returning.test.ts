@@ -56,7 +56,7 @@ test('RETURNING returns the new rows of an UPDATE and the deleted rows', async (
   });
 });
 
-test('RETURNING returns the random values that are stored', async (t) => {
+test('RETURNING returns the same random values that are stored', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE n AS (SELECT x, 0.0 d FROM long_sequence(20000))');
     const drawn = await rows(server, 'UPDATE n SET d = rnd_double() RETURNING x, d');

@@ -37,7 +37,7 @@ function answers(title: string, cases: readonly Case[]): void {
   });
 }
 
-answers('what tools of PostgreSQL ask beside rows', [
+answers('queries of PostgreSQL tools return the expected rows', [
   ['SELECT t.* FROM public.t WHERE i = 2', [['2026-05-01T00:01:00.000000Z', 'b', 2, 20, 2.5]]],
   ['SELECT pg_namespace.* FROM pg_catalog.pg_namespace LIMIT 1', [[11, 'pg_catalog', 10, null]]],
   ['SELECT * FROM current_schema()', [['public']]],
@@ -86,7 +86,7 @@ answers('what tools of PostgreSQL ask beside rows', [
   ],
 ]);
 
-test('columns of functions used by PostgreSQL tools have the expected names', async (t) => {
+test('function calls have the column names that PostgreSQL tools expect', async (t) => {
   const { columns } = await exec(
     server,
     'SELECT version(), pg_catalog.now(), now(), count() FROM t',
@@ -97,7 +97,7 @@ test('columns of functions used by PostgreSQL tools have the expected names', as
   );
 });
 
-test('an endless recursion ends at its timeout', async (t) => {
+test('an endless recursive query times out', async (t) => {
   const sql =
     'WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 0 FROM n) SELECT count() FROM n';
   const answer = await fetch(`${server.url}/exec?query=${encodeURIComponent(sql)}`, {
@@ -122,7 +122,7 @@ test('type names accept a length or precision', async (t) => {
   }
 });
 
-answers('the catalog tells of itself and of what runs', [
+answers('the catalog describes itself and the running queries', [
   [
     'SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute a, pg_class c ' +
       "WHERE a.attrelid = c.oid AND c.relname = 'pg_namespace' AND attnum > 0 ORDER BY attnum",

@@ -44,7 +44,7 @@ test('a view follows its tables through renames and a kill', async (t) => {
   });
 });
 
-test('a view whose table was dropped is invalid even if a new table has its name', async (t) => {
+test('a view of a dropped table is invalid even if a new table reuses its name', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(
@@ -179,7 +179,7 @@ test('statements without effect return a notice', async (t) => {
   });
 });
 
-test('a query can be cancelled from a second connection in two ways', async (t) => {
+test('a second connection can cancel a query with cancel_query or CANCEL QUERY', async (t) => {
   await withServer(async (server) => {
     const heavy = 'SELECT count() FROM long_sequence(300000) a cross join long_sequence(300000) b';
     for (const cancel of ['SELECT cancel_query($)', 'CANCEL QUERY $']) {

@@ -37,7 +37,7 @@ async function client(server: TestServer): Promise<pg.Client> {
   return created;
 }
 
-real('reads and inserts go on while columns are added and dropped', async (t) => {
+real('reads and inserts continue while columns are added and dropped', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     await run(

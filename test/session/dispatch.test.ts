@@ -66,7 +66,7 @@ const RELOADS: readonly (readonly [string, string])[] = [
 ];
 
 for (const [text, name] of RELOADS) {
-  test(`reloading works over HTTP and PostgreSQL: ${text}`, async (t) => {
+  test(`the configuration reloads over HTTP and PostgreSQL: ${text}`, async (t) => {
     const { columns, dataset, error } = await exec(text);
     t.is(error, undefined);
     t.deepEqual(columns, [{ name, type: 'BOOLEAN' }]);
@@ -114,7 +114,7 @@ test('pg_backend_pid() can be used like any value', async (t) => {
   t.deepEqual(dataset, [[0, 1]], 'HTTP has no session of its own');
 });
 
-test('a connection can be terminated by a pid parameter', async (t) => {
+test('pg_terminate_backend accepts the pid as a parameter', async (t) => {
   const victim = await connect();
   const ended = new Promise((resolve) => victim.once('error', resolve));
   const { rows } = await victim.query<{ n: number }>('SELECT pg_backend_pid() n');
@@ -215,7 +215,7 @@ test('session statements may contain comments', async (t) => {
   });
 });
 
-test('over HTTP, session statements have no effect or report what they need', async (t) => {
+test('over HTTP, session statements have no effect or require a wire connection', async (t) => {
   for (const text of ['BEGIN', 'COMMIT -- x', 'SET/**/a = 1', 'SAVEPOINT a', 'DISCARD ALL']) {
     t.like(await exec(text), { ddl: 'OK' }, text);
   }

@@ -74,7 +74,7 @@ test('a statement is prepared again once after a catalog change', async (t) => {
   t.deepEqual(database.journal.prepared, ['replan', 'replan']);
 });
 
-test('a statement that is planned again keeps its remaining time', async (t) => {
+test('a replanned statement keeps its remaining time', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const session = host.open({ name: 'u', readOnly: false });

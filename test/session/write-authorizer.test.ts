@@ -27,7 +27,7 @@ function watching(denied = false): { guard: Guard; seen: string[] } {
   return { guard: guard as Guard, seen };
 }
 
-test('the write authorizer checks rights, owner and audit', async (t) => {
+test('the write authorizer checks rights, assigns owners and audits writes', async (t) => {
   const { guard, seen } = watching();
   const authorizer = new WriteAuthorizer(guard, {
     principal: { name: 'u', readOnly: false },

@@ -153,7 +153,7 @@ test('a fraction of the connections is reserved for logged-in clients', async (t
   t.is(slots.size, 12, 'each new connection evicts an idle one');
 });
 
-test('active unauthenticated connections are limited to their fraction', async (t) => {
+test('active unauthenticated connections cannot exceed their fraction of slots', async (t) => {
   const { admitted, client } = await listen(t, { all: 4, withoutLogin: 2 });
   const lively = async (): Promise<Slot | undefined> => {
     (await client()).write('x');
@@ -168,7 +168,7 @@ test('active unauthenticated connections are limited to their fraction', async (
   t.is((await lively())?.refusal, 'too many connections [limit=4]');
 });
 
-test('a connection is not evicted for another while it is sending a response', async (t) => {
+test('a connection that is sending a response is not evicted', async (t) => {
   let finish = (): void => undefined;
   const work = new Promise<void>((resolve) => {
     finish = resolve;
@@ -187,7 +187,7 @@ test('a connection is not evicted for another while it is sending a response', a
   t.is(admitted[3]?.refusal, null);
 });
 
-test('a refused connection is also closed', async (t) => {
+test('a refused connection is closed', async (t) => {
   const { slots, admitted, client } = await listen(t, { all: 1 }, (_socket, slot) => {
     slot.enter();
   });
@@ -198,7 +198,7 @@ test('a refused connection is also closed', async (t) => {
   await until(() => refused.readableEnded || refused.destroyed, 'the connection is closed');
 });
 
-test('a slot can be found by each socket of its connection', async (t) => {
+test('a slot can be looked up by any socket of its connection', async (t) => {
   const other = new Socket();
   let served: Socket | undefined;
   const { admitted, client } = await listen(t, {}, (socket, slot) => {
@@ -210,7 +210,7 @@ test('a slot can be found by each socket of its connection', async (t) => {
   t.is(slotOf(other), admitted[0]);
 });
 
-test('a client machine is an IPv4 address or an IPv6 /64 network', (t) => {
+test('a client is identified by its IPv4 address or IPv6 /64 network', (t) => {
   t.is(plainAddress('::ffff:10.0.0.1'), '10.0.0.1');
   t.is(plainAddress('::1'), '::1');
   t.is(machineOf('10.0.0.1'), '10.0.0.1');

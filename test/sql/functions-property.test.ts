@@ -247,7 +247,7 @@ async function compareGroups(
   }
 }
 
-test('number aggregates match their definitions, in total and by key', async (t) => {
+test('numeric aggregates match their definitions, in total and by key', async (t) => {
   for (const [pattern, reference] of Object.entries(OF_NUMBERS)) {
     await compareGroups(t, pattern.replaceAll('#', NUMBERS), (rows) =>
       reference(rows.flatMap(({ d }) => moderate(d) ?? [])),

@@ -93,7 +93,7 @@ test('millions of small buckets fit into memory', async (t) => {
   }
 });
 
-test('floors of other times, or with other keys, do not become buckets', async (t) => {
+test('floors of computed times or with additional keys do not become buckets', async (t) => {
   for (const query of [
     "select timestamp_floor('d', dateadd('d', i, ts)) f, count() from m group by f",
     "select timestamp_floor('d', ts) f, n, count() from m group by f, n",

@@ -24,7 +24,7 @@ for (const direction of ['asc', 'desc'] as const) {
   const sorted = `(select k, y, s, x from t order by s ${direction}, x)`;
   const [first, last] = direction === 'asc' ? ['min', 'max'] : ['max', 'min'];
 
-  test(`first and last follow the order of their rows ${direction}`, async (t) => {
+  test(`first and last follow the row order (${direction})`, async (t) => {
     t.deepEqual(
       await rowsOf(server, `select first(s), last(s) from ${sorted}`),
       await rowsOf(server, `select ${first}(s), ${last}(s) from t`),
@@ -37,7 +37,7 @@ for (const direction of ['asc', 'desc'] as const) {
     }
   });
 
-  test(`string_agg follows the row order ${direction}, even of a hidden column`, async (t) => {
+  test(`string_agg follows the row order (${direction}), even of a hidden column`, async (t) => {
     const few = `(select x from (select s, x from t where x <= 50) order by s ${direction})`;
     const rows = await rowsOf(server, few.slice(1, -1));
     const joined = rows.map(([x]) => String(x)).join(',');

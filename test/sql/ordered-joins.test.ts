@@ -64,7 +64,7 @@ for (const [query, expected] of [
     [...numbers(), ...numbers().map((n) => n + ROWS)],
   ],
 ] as const) {
-  test(`the rows stay in order: ${query}`, async (t) => {
+  test(`rows stay in order: ${query}`, async (t) => {
     const found = (await rowsOf(server, query)).map(([n]) => n);
     t.deepEqual(found, expected as number[]);
   });

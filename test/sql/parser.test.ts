@@ -54,7 +54,7 @@ test('operators have the same precedence as in QuestDB', (t) => {
   }
 });
 
-test('a suffix makes a number in an expression and an interval in a clause', (t) => {
+test('number suffixes distinguish doubles, decimals and durations', (t) => {
   const tree = parse('SELECT 3d, 5m, 1h FROM t SAMPLE BY 1d');
   const kinds = tree.nodes.map((node) => node.kind).filter((kind) => /Fl|De|Du/.test(kind));
   t.deepEqual(kinds, ['Float', 'Decimal', 'Duration', 'Duration']);

@@ -18,7 +18,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-test('row values are compared in the same way as in PostgreSQL', async (t) => {
+test('row values are compared as in PostgreSQL', async (t) => {
   await rowsOf(
     server,
     `create table pairs as (select x::int a, (x % 3)::int b, timestamp_sequence('2024', 86400000000)
@@ -86,7 +86,7 @@ test('interval arithmetic shifts timestamps, and prunes partitions', async (t) =
   t.deepEqual(await rowsOf(server, text), [['2026-01-05T04:40:00.000000Z']]);
 });
 
-test('after AS a keyword is a name unless its clause follows', async (t) => {
+test('a keyword after AS is a name unless its clause follows', async (t) => {
   // drizzle-kit queries policies this way.
   const body = new URLSearchParams({ query: 'select 1 as using, 2 as for, 3 as where' });
   const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
@@ -164,7 +164,7 @@ test('DDL from migration tools is accepted', async (t) => {
   t.is((await send(server, 'create table g (id int, primary key (nope))')).status, 400);
 });
 
-test('functions such as count can omit parentheses, but columns come first', async (t) => {
+test('functions such as count need no parentheses, but columns take precedence', async (t) => {
   const one = async (query: string): Promise<unknown> => (await rowsOf(server, query))[0];
   t.deepEqual(await one('select count from long_sequence(3)'), [3]);
   t.deepEqual(await one('select x, count from long_sequence(3) order by x'), [1, 1]);

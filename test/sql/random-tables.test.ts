@@ -44,23 +44,23 @@ const VALUES = [
  */
 const QUERIES: Readonly<Record<string, string>> = {
   'a join': 'select count(*) from x a join x b on a.n = b.n where a.r = b.r',
-  'a join by time': 'select count(*) from x a asof join x b where a.r = b.r',
+  'a time-series join': 'select count(*) from x a asof join x b where a.r = b.r',
   'a sub-query': 'select count(*) from x where r in (select r from x)',
   'a set operation': 'select count(*) from (select n, r from x union select n, r from x)',
-  'a table of WITH over it': `, y as (select n, r from x)
+  'a second WITH query': `, y as (select n, r from x)
     select count(*) from y a join x b on a.n = b.n and a.r = b.r`,
 };
 
 const SOURCES: Readonly<Record<string, (value: string) => string>> = {
   'a table': (value) => `select ts, n, ${value} r from t`,
-  'a sub-query in order': (value) => `select * from (select ts, n, ${value} r from t) order by ts`,
-  'a table of WITH of its own': (value) =>
+  'an ordered sub-query': (value) => `select * from (select ts, n, ${value} r from t) order by ts`,
+  'a nested WITH query': (value) =>
     `with w as (select ts, n, ${value} r from t) select ts, n, r from w`,
 };
 
 for (const [source, table] of Object.entries(SOURCES)) {
   for (const [name, query] of Object.entries(QUERIES)) {
-    test(`random columns: ${source}, read by ${name}`, async (t) => {
+    test(`random values of ${source} are generated only once for ${name}`, async (t) => {
       for (const value of VALUES) {
         const rest = query.startsWith(',') ? query : ` ${query}`;
         const text = `with x as (${table(value)})${rest}`;
@@ -76,7 +76,7 @@ test('a repeated statement generates new random rows', async (t) => {
   t.is(new Set(answers.map(([row]) => String(row?.[0]))).size, 8);
 });
 
-test('columns of an outer query are refused with their name', async (t) => {
+test('a correlated WITH query with random values cannot be referenced twice', async (t) => {
   const table = 'with x as (select n + rnd_long() r)';
   const query = `select (${table} select a.r = b.r from x a, x b) from t`;
   const { error } = await send(server, query);

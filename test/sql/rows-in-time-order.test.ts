@@ -59,7 +59,7 @@ for (const [what, query] of Object.entries({
     `select k, max(r), sum(r) from (select sym::varchar k,
       row_number() over (partition by sym order by t2) r from ${from}) order by k`,
 })) {
-  test(`${what} over sorted rows is the same for symbols and strings`, async (t) => {
+  test(`${what} over sorted rows returns the same result for symbols and strings`, async (t) => {
     t.deepEqual(
       await rowsOf(server, query(moved('sym'))),
       await rowsOf(server, query(moved('sym::varchar'))),

@@ -29,13 +29,13 @@ for (const call of [
   "generate_series('2024-01-01'::timestamp_ns, '2024-01-01T00:00:00.000000002Z'::timestamp_ns, 1)",
   'generate_series(9223372036854775805, 9223372036854775807)',
 ]) {
-  test(`a series in a select list equals one in FROM: ${call}`, async (t) => {
+  test(`a series in a select list matches the series in FROM: ${call}`, async (t) => {
     const inFrom = await rows(`SELECT generate_series FROM ${call}`);
     t.deepEqual(await rows(`SELECT ${call} AS value`), inFrom);
   });
 }
 
-test('a series may be bounded by columns', async (t) => {
+test('the bounds of a series may be columns', async (t) => {
   const pairs = [
     [1, 1],
     [2, 1],

@@ -52,7 +52,7 @@ for (const [query, index] of [
   ['SELECT a.ts, v, sector FROM a JOIN r ON a.k = r.k ORDER BY v', -1],
   ['SELECT x.v, b.u FROM (SELECT v, k FROM a) x ASOF JOIN b ON (k)', -1],
 ] as const) {
-  test(`the timestamp of «${query}» is column ${index}`, async (t) => {
+  test(`column ${index} is the timestamp of: ${query}`, async (t) => {
     t.is(await timestampOf(query), index);
   });
 }
@@ -63,7 +63,7 @@ for (const [join, of] of [
   ['CROSS JOIN few', 'few.y'],
   ['JOIN few ON many.k < few.k', 'few.y'],
 ] as const) {
-  test(`rows of «${join}» are in time order for first and last`, async (t) => {
+  test(`rows are in time order for first and last: ${join}`, async (t) => {
     const query = `SELECT many.ts, x, ${of} FROM many ${join}`;
     const sorted = `${query} ORDER BY ts, x, y`;
     const all = `SELECT ts, x, y FROM (${query}) ORDER BY ts, x, y`;
@@ -118,7 +118,7 @@ for (const [query, expected] of [
     [[3], [3]],
   ],
 ] as const) {
-  test(`«${query}» uses a timestamp that is not selected`, async (t) => {
+  test(`an unselected timestamp is used: ${query}`, async (t) => {
     t.deepEqual(await rows(server, query), expected);
   });
 }
@@ -129,7 +129,7 @@ for (const query of [
   'SELECT x.v, u FROM (SELECT v, k FROM a UNION ALL SELECT u, k FROM b) x ASOF JOIN b ON (k)',
   'SELECT x.v, u FROM (SELECT v, k FROM a ORDER BY v) x ASOF JOIN b ON (k)',
 ]) {
-  test(`«${query}» has no designated timestamp`, async (t) => {
+  test(`ASOF JOIN requires a designated timestamp: ${query}`, async (t) => {
     const { error } = await exec(server, query);
     t.is(error, 'left side of time series join has no timestamp');
   });

@@ -33,7 +33,7 @@ async function numbers(query: string): Promise<number[]> {
   return (await rowsOf(server, query)).map(([n]) => Number(n));
 }
 
-test('rows keep their order, forward and backward, with and without LIMIT', async (t) => {
+test('rows filtered by a scalar sub-query keep their order in both directions', async (t) => {
   const above = Array.from({ length: ROWS / 2 }, (_, index) => ROWS / 2 + 1 + index);
   const where = 'where v > (select avg(v) from t)';
   t.deepEqual(await numbers(`select n from t ${where}`), above);
@@ -63,7 +63,7 @@ test('comparing a time with a scalar sub-query prunes partitions', async (t) => 
   t.deepEqual(await numbers('select count() from t where v > (select v from none)'), [0]);
 });
 
-test('a second row of a scalar sub-query is always an error', async (t) => {
+test('a scalar sub-query that returns two rows is always an error', async (t) => {
   const error = await t.throwsAsync(rowsOf(server, 'select n from t where v > (select v from t)'));
   t.regex(error.message, /more than one row returned by a sub-query used as a value/);
   t.deepEqual(await numbers('select n from t where v = (select v from t where n = 7)'), [7]);

@@ -127,7 +127,7 @@ test('a parenthesized literal is printed as the same expression', (t) => {
   t.is(print(parse(text)), text);
 });
 
-test('literal rows are printed unchanged and before other rows', (t) => {
+test('literal rows are printed unchanged', (t) => {
   const text = "INSERT INTO t VALUES ( 1,'it''s' ), (+2, NULL),(now(), 'x') RETURNING a";
   const printed = print(parse(text));
   t.is(printed, "INSERT INTO t VALUES ( 1,'it''s' ), (+2, NULL), (now(), 'x') RETURNING a");

@@ -55,7 +55,7 @@ test('channel binding uses the hash of the certificate signature algorithm', (t)
   }
 });
 
-test("an endpoint's keys override the general TLS keys", (t) => {
+test('TLS settings of an endpoint override the general TLS settings', (t) => {
   const files = (endpoint: 'http' | 'http.min' | 'pg', ...set: string[]): unknown =>
     certificateFiles(loadConfig({ set }), endpoint);
   const shared = ['tls.enabled=true', 'tls.cert.path=c', 'tls.private.key.path=k'];
@@ -146,7 +146,7 @@ test('malformed handshakes close only their connection', async (t) => {
   await server.close();
 });
 
-test('required encryption applies only to remote machines', async (t) => {
+test('required encryption applies only to remote clients', async (t) => {
   const outside = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .find(({ internal, family }) => !internal && family === 'IPv4')?.address;

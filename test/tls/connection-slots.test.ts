@@ -117,7 +117,7 @@ function openDescriptors(): number {
 
 for (const [what, port, begin] of CLIENTS) {
   test.serial(
-    `${MANY} clients that stop ${what} (${port}) do not block others and are closed`,
+    `${MANY} stalled clients (${what}, ${port}) do not block others and are closed`,
     async (t) => {
       for (let index = 0; index < MANY; index += 1) {
         await begin(t);

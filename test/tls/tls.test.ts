@@ -158,7 +158,7 @@ test.serial('a direct TLS handshake must negotiate the postgresql protocol', asy
   await t.throwsAsync(answerTo(['http/1.1']), { message: /no application protocol/i });
 });
 
-test.serial('plain text sent before the handshake is not read as encrypted', async (t) => {
+test.serial('plain text sent before the handshake is not treated as encrypted', async (t) => {
   const request = clientMessage('', 80_877_103);
   const answer = await new Promise<string>((resolve) => {
     const socket = connectTcp(pgPort(), '127.0.0.1', () => {
@@ -172,7 +172,7 @@ test.serial('plain text sent before the handshake is not read as encrypted', asy
   t.regex(answer, /^E.*received unencrypted data after encryption request/s);
 });
 
-test.serial('a new certificate is used once certificate and key match', async (t) => {
+test.serial('a new certificate is used once it matches its key', async (t) => {
   const shown = async (): Promise<readonly string[]> => [
     await subjectOf(httpsPort()),
     await subjectOf(String(pgPort()), '-starttls', 'postgres'),

@@ -66,7 +66,7 @@ async function valueOf(expression: string): Promise<Outcome> {
 }
 
 for (const [index, { type, value }] of COLUMNS.entries()) {
-  test(`${type} ${value} is compared with every other value consistently`, async (t) => {
+  test(`${type} ${value} compares consistently with every other value`, async (t) => {
     const a = `c${index}`;
     for (const [other, { type: otherType, value: otherValue }] of COLUMNS.entries()) {
       const b = `c${other}`;

@@ -95,7 +95,7 @@ test('joins in WHERE use the same keys and return the same rows as joins in ON',
   t.true(compared > TYPES.length, `${compared} pairs of types`);
 });
 
-test('join keys are compared exactly, in WHERE as in ON', async (t) => {
+test('join keys are compared exactly in both WHERE and ON', async (t) => {
   await exec(server, 'CREATE TABLE a AS (SELECT 0.1 + 0.2 d, -0.0 z, NULL::double n)');
   await exec(server, 'CREATE TABLE b AS (SELECT 0.3 d, 0.0 z, NULL::double n)');
   const counts = async (column: string): Promise<unknown[]> => {

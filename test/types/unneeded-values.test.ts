@@ -41,7 +41,7 @@ test('a one-digit string is converted to a decimal, even as a CHAR', async (t) =
   });
 });
 
-test('decimal literals have up to 76 digits', async (t) => {
+test('decimal literals may have up to 76 digits', async (t) => {
   for (const digits of [1, 9, 10, 18, 19, 38, 39, 75, 76]) {
     const text = '1234567890'.repeat(8).slice(0, digits);
     t.is(await cell(`SELECT ${text}m`), text);

@@ -63,7 +63,7 @@ function formatIn(root: string): string {
 
 const versions = (folder: string): string[] => readdirSync(folder).sort();
 
-test('the current format is recorded, so that the next one can be rehearsed', async (t) => {
+test('a database of the current format is recorded for later upgrade tests', async (t) => {
   const root = temporary(t);
   await (await startTestServer({ root })).stop();
   for (const folder of [ROOTS, STORAGE_ROOTS]) {
@@ -130,7 +130,7 @@ function digest(root: string): string {
   return hash.digest('hex');
 }
 
-test('a downgrade is refused with both formats, and changes nothing', async (t) => {
+test('a refused downgrade names both formats and changes nothing', async (t) => {
   const root = temporary(t);
   const server = await started(t, { root });
   await run(server, ADMIN, 'CREATE TABLE t (a INT)');

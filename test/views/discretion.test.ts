@@ -68,7 +68,7 @@ const plan = async (who: string, query: string): Promise<string> => {
   return error ?? (dataset ?? []).flat().join('\n');
 };
 
-test.serial('nothing about a view is visible to users without a right on it', async (t) => {
+test.serial('users without a right on a view learn nothing about it', async (t) => {
   const text = await listed();
   t.notRegex(text, /seen|other|secret_base|hidden/);
   const there = await exec(server, ANN, "SELECT pause_job('refresh', 'seen')");
@@ -116,7 +116,7 @@ test.serial('values in refresh errors are shown only to users who may read them'
   t.regex(await listed(), /diary/);
 });
 
-test.serial('why a view is invalid is shown only to users who may read its query', async (t) => {
+test.serial('only users who may read the query of a view see why it is invalid', async (t) => {
   await run(server, 'ALTER TABLE secret_base RENAME COLUMN hidden TO concealed');
   const reason = `SELECT invalidation_reason FROM live_views() WHERE view_name = 'other_live'`;
   await until(async () => {

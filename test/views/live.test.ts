@@ -410,7 +410,7 @@ const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
   ],
 ];
 
-test('rows deleted at the end of a base table leave the view; new rows follow', async (t) => {
+test('rows deleted at the end of a base table disappear from the view', async (t) => {
   const windows = {
     endless: 'sum(x) OVER (PARTITION BY s ORDER BY ts) a, row_number() OVER (ORDER BY ts) b',
     ranged:

@@ -50,7 +50,7 @@ test('views and views over views follow appends, late rows, updates and deletes'
   });
 });
 
-test('unsupported changes invalidate a view with the reason; FULL repairs it', async (t) => {
+test('unsupported changes invalidate a view until a full refresh', async (t) => {
   const cases = [
     ['TRUNCATE TABLE t', 'truncate operation'],
     ['ALTER TABLE t DROP COLUMN x', 'drop column operation'],
@@ -107,7 +107,7 @@ test('unsupported changes invalidate a view with the reason; FULL repairs it', a
   });
 });
 
-test('manual, range and full refreshes and limits work', async (t) => {
+test('manual, range and full refreshes work, and refresh limits apply', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(
@@ -233,7 +233,7 @@ test("a view's rows cannot be changed directly", async (t) => {
   });
 });
 
-test('queries that cannot be refreshed incrementally are refused with the reason', async (t) => {
+test('queries that cannot be refreshed incrementally are refused with a reason', async (t) => {
   const cases = [
     ['SELECT ts, sum(x) FROM t SAMPLE BY 1h FILL(PREV)', /FILL on base table is not supported/],
     ["SELECT ts, sum(x) FROM t SAMPLE BY 1h FROM '2024-01-01'", /FROM-TO on base table/],
@@ -296,7 +296,7 @@ test('queries that cannot be refreshed incrementally are refused with the reason
   });
 });
 
-test('lookup tables are joined with their contents at the time a bucket is computed', async (t) => {
+test('a bucket uses the lookup rows that exist when it is computed', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE names (s SYMBOL, name VARCHAR)');
     await run(server, "INSERT INTO names VALUES ('a', 'first'), ('b', 'second')");

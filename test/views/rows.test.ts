@@ -138,7 +138,7 @@ test('an invalid policy is refused with its position', async (t) => {
   });
 });
 
-test('rows that are hidden permanently are removed; others are kept', async (t) => {
+test('cleanup removes only rows that are hidden permanently', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     const recent = "dateadd('h', -1, now())";

@@ -23,7 +23,7 @@ function insert(from: number, to: number): string {
 }
 
 for (const [limit, keeps] of [
-  ['1K', 'nothing'],
+  ['1K', 'none'],
   ['2M', 'some'],
   ['64M', 'all'],
 ] as const) {
@@ -69,7 +69,7 @@ for (const [limit, keeps] of [
       t.true(bytes <= maximum, `${bytes} bytes`);
       used = Math.max(used, bytes);
     }
-    t.is(used === 0, keeps === 'nothing', `${used} bytes`);
+    t.is(used === 0, keeps === 'none', `${used} bytes`);
     if (keeps === 'all') {
       t.true(used > 2 * 1_024 * 1_024, `${used} bytes`);
     }

@@ -129,7 +129,7 @@ fn declare_statements(text: &mut String) {
 }
 
 #[test]
-fn typescript_twin_is_written() {
+fn typescript_types_are_generated() {
     let mut text = HEADER.to_owned();
     declare_queries(&mut text);
     declare_statements(&mut text);

@@ -41,7 +41,7 @@ fn of_handoffs() -> [String; 6] {
 }
 
 #[test]
-fn typescript_twin_is_written() {
+fn typescript_types_are_generated() {
     let mut text = HEADER.to_owned();
     let declarations = declarations!(
         OpenOptions,

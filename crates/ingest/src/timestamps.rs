@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fast_path_matches_the_general_parser() {
+    fn the_timestamp_fast_path_matches_the_general_parser() {
         for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
             let mut reader = TimestampReader::new(unit, None).unwrap();
             for text in [

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_are_parsed() {
+    fn uuids_addresses_geohashes_and_decimals_are_parsed() {
         assert_eq!(uuid(b"00112233-4455-6677-8899-aAbBccddeeff").unwrap()[..2], [0, 0x11]);
         assert_eq!(uuid(b"00112233-4455-6677-8899-aabbccddeef"), None);
         assert_eq!(uuid(b"001122330445506677-8899-aabbccddeeff"), None);

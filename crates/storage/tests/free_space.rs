@@ -382,7 +382,7 @@ fn transactions_that_free_space_succeed_on_a_full_disk_and_writes_resume() {
 
 /// A range of rows takes 16 bytes of the reserve, regardless of its length.
 #[test]
-fn a_row_delete_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
+fn a_row_delete_on_a_full_disk_fits_the_reserve_or_is_refused() {
     const MANY: i64 = 1_200_000;
     let disk = SimVfs::new(1);
     disk.plant(SimFault::Full { bytes: 512 << 20 });

@@ -227,7 +227,7 @@ mod typescript {
     /// Writes the list of codes for TypeScript, in the same way that `crates/border` writes its
     /// types.
     #[test]
-    fn typescript_twin_is_written() {
+    fn typescript_types_are_generated() {
         let codes = ErrorCode::inline().replace(" | ", ", ");
         assert!(codes.starts_with("\"Syntax\", "), "{codes}");
         let text = format!(

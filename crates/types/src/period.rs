@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_match_postgresql() {
+    fn interval_fractions_match_postgresql() {
         let of = |text: &str| Period::parse(text).unwrap();
         for (text, factor, expected) in [
             ("4 years 7 mons", 1.0 / 3.0, "1 year 6 mons 10 days"),

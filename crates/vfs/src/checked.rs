@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn negative_and_unknown_keys_are_refused() {
+    fn negative_and_out_of_range_keys_are_refused() {
         assert!(CheckedKeys::new(Int32Array::from(vec![0, -1])).is_err());
         let keys = CheckedKeys::new(Int32Array::from(vec![Some(1), None, Some(0)])).unwrap();
         let short: ArrayRef = Arc::new(StringArray::from(vec!["a"]));

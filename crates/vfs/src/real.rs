@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_requires_the_expected_file_length() {
+    fn mapping_fails_if_the_file_is_shorter_than_expected() {
         let directory = tempfile::tempdir().unwrap();
         let vfs = RealVfs::new(directory.path()).unwrap();
         let file = vfs.open("a", OpenMode::CreateNew).unwrap();

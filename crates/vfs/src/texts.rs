@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn distant_strings_have_no_common_range() {
+    fn distant_strings_have_no_common_byte_range() {
         let body = vec![b'x'; 100_000];
         let views = vec![long(0, 0, &body[..20]), long(0, 90_000, &body[..20])];
         let buffers = vec![Buffer::from(body.clone()), Buffer::from(body)];

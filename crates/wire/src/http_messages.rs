@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_requests_do_not_match() {
+    fn a_request_is_parsed_only_once_it_is_complete() {
         let bytes = request("SELECT+'n%C3%B6%2b'%20x");
         let two = [bytes.as_slice(), &bytes].concat();
         let text = "SELECT 'nö+' x".to_owned();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_must_be_refused_do_not_match() {
+    fn requests_that_deviate_from_the_pattern_are_not_parsed() {
         let is_other = |bytes: &[u8]| {
             assert_eq!(next_request(bytes, &pattern()), HttpMessage::Other, "{bytes:?}");
         };

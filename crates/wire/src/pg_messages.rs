@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_bind_and_execute_sequence_does_not_match() {
+    fn a_bind_and_execute_sequence_is_parsed_only_once_it_is_complete() {
         let patterns = [pattern("a", &[true]), pattern("b", &[true, false])];
         let values = values(&[Some("né".as_bytes()), None]);
         for (described, describe) in [(false, &b""[..]), (true, DESCRIBE)] {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_must_be_refused_do_not_match() {
+    fn messages_that_must_be_refused_are_not_parsed() {
         let one = pattern("a", &[true]);
         let patterns = std::slice::from_ref(&one);
         let good = values(&[Some(b"x")]);

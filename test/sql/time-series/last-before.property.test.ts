@@ -89,7 +89,7 @@ async function table(random: Random, name: string): Promise<Row[]> {
 }
 
 for (let run = 0; run < RUNS; run += 1) {
-  test(`the last row before each row matches the model, run ${run}`, async (t) => {
+  test(`lookups of the last earlier row match the model, run ${run}`, async (t) => {
     const random = randomFrom(seed * 1_000 + run);
     const [left, right] = [`a${run}`, `c${run}`];
     const these = await table(random, left);

@@ -191,7 +191,7 @@ fn constants(value: SqlType, rest: &[ScalarValue]) -> Vec<Argument> {
 }
 
 #[test]
-fn percentiles_are_exact_or_from_a_histogram() {
+fn percentiles_are_exact_and_approximations_use_a_histogram() {
     let column = doubles(&[Some(10.0), Some(60.0), None, Some(30.0), Some(20.0), Some(45.0)]);
     let ninety = ScalarValue::Float64(Some(0.9));
     for (name, rest, expected) in [

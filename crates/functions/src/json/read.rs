@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_documents_have_no_values() {
+    fn malformed_json_has_no_values() {
         for document in ["", "{", r#"{"a":1"#, r#"{"a":1]"#, r#"{"a":"x}"#, r#"{"a":1} 2"#, "]"] {
             assert_eq!(text(document, ".a"), None, "{document}");
         }

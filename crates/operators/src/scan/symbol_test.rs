@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn matching_few_keys_agrees_with_matching_flags() {
+    fn matching_few_returns_the_same_rows_as_matching_flags() {
         let codes: Vec<i32> = (0..300).map(|row| row * 7 % 23).collect();
         for count in 0..=FEW {
             let keys: Vec<i32> = (0..count as i32).map(|key| key * 3).collect();

@@ -22,7 +22,7 @@ fn check(text: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn prefixes_and_durations_are_parsed() {
+fn timestamp_prefixes_and_durations_are_parsed() {
     check("2024", &[("2024-01-01T00:00", "2025-01-01T00:00")]);
     check("2024-01-01T12", &[("2024-01-01T12:00", "2024-01-01T13:00")]);
     check("2024-01;1h", &[("2024-01-01T00:00", "2024-01-01T01:00")]);
@@ -50,7 +50,7 @@ fn negative_durations_shorten_the_interval() {
 }
 
 #[test]
-fn repetition_is_parsed() {
+fn repeated_intervals_are_parsed() {
     check(
         "2024-01-01;1d;7d;3",
         &[
