@@ -1,5 +1,5 @@
-// Replaces references to the catalogue of texts with the texts themselves, so that each chunk of
-// the bundle contains only its own texts, and the catalogue is not in the bundle:
+// Replaces references to the catalogue of texts with the texts themselves. Each chunk of the bundle
+// then contains only the texts that it uses, and the bundle does not contain the catalogue:
 //
 //     texts.share.title                              "Share"
 //     fill(texts.share.stop, { name })               `Stop sharing with ${name}`
@@ -11,7 +11,7 @@ import ts from 'typescript';
 const CATALOGUE = /(?:^|\/)texts\.js$/;
 
 /**
- * The plugin. It runs before JSX is compiled.
+ * Returns the Vite plugin, which runs before JSX is compiled.
  *
  * @param {string} file path of the catalogue
  */
@@ -37,6 +37,8 @@ export function inlineTexts(file) {
 }
 
 /**
+ * Reads all texts of the catalogue.
+ *
  * @param {string} code source text of the catalogue
  * @returns {Map<string, string | Record<string, string>>} value by `area.name`
  */
@@ -51,7 +53,7 @@ export function readCatalogue(code) {
   return values;
 }
 
-/** The object literal that initializes the constant `texts`. */
+/** Returns the object literal that initializes the constant `texts`. */
 function declared(source) {
   const declarations = source.statements
     .filter(ts.isVariableStatement)
@@ -78,6 +80,8 @@ function valueOf(node) {
 }
 
 /**
+ * Returns a module in which all references to texts are replaced.
+ *
  * @param {string} code source text of a module
  * @param {string} id its path, for messages
  * @param {ReturnType<typeof readCatalogue>} catalogue
@@ -102,7 +106,7 @@ class Inliner {
     this.#catalogue = catalogue;
   }
 
-  /** Source text of a node after all replacements inside it. */
+  /** Returns the source text of a node with all replacements applied. */
   rewritten(node) {
     const start = ts.isSourceFile(node) ? 0 : node.getStart();
     const { text } = this.#source;
@@ -115,7 +119,7 @@ class Inliner {
     return result + text.slice(end, node.end);
   }
 
-  /** Outermost nodes to replace inside a node, in source order. */
+  /** Returns the outermost nodes to replace inside a node, in source order. */
   #replacements(node) {
     const replacement = this.#replacement(node);
     if (replacement !== undefined) {
@@ -150,7 +154,7 @@ class Inliner {
     return undefined;
   }
 
-  /** The text at `texts.<area>.<name>`; `undefined` for any other node. */
+  /** Returns the text at `texts.<area>.<name>`; `undefined` for any other node. */
   #valueAt(node) {
     if (!ts.isPropertyAccessExpression(node) || !ts.isPropertyAccessExpression(node.expression)) {
       return undefined;
@@ -166,7 +170,7 @@ class Inliner {
     return value;
   }
 
-  /** Chunks of a `fill` or `fillNodes` call: strings, and expressions for placeholders. */
+  /** Splits a `fill` or `fillNodes` call into strings and the expressions of its placeholders. */
   #filled(node) {
     if (!ts.isCallExpression(node) || !/^fill(?:Nodes)?$/.test(node.expression.getText())) {
       return undefined;
@@ -208,11 +212,11 @@ class Inliner {
     return `\`${inner.join('')}\``;
   }
 
-  /** Preserves the number of lines, so positions in messages stay correct. */
+  /** Preserves the number of lines, so that positions in error messages remain correct. */
   #padded(node, replacement) {
     const lines = (text) => text.split('\n').length;
     const missing = '\n'.repeat(Math.max(0, lines(node.getText()) - lines(replacement)));
-    // A line break between elements would become text.
+    // A line break between elements would be rendered as text.
     return ts.isJsxExpression(node)
       ? replacement.replace(/\}$/, `${missing}}`)
       : replacement + missing;
@@ -224,7 +228,7 @@ class Inliner {
   }
 }
 
-/** Whether an identifier is a reference rather than the name of a property or binding. */
+/** True if an identifier is a reference rather than the name of a property or binding. */
 function isReference(node) {
   return node.parent.name !== node || ts.isShorthandPropertyAssignment(node.parent);
 }

@@ -1,6 +1,7 @@
-// ESLint rule for the console's sources: user-visible text belongs in the catalogue of texts, not
-// in literals. The rule rejects letters in JSX and in attributes that are shown or read aloud. It
-// also rejects any other literal that is a capitalized word or consists of several words.
+// ESLint rule for the console's sources: user-visible text belongs in the catalogue of texts
+// instead of literals. The rule rejects letters in JSX and in attributes that are shown or read
+// aloud. It also rejects every other literal that is a capitalized word or consists of several
+// words.
 
 /** Element attributes and component properties whose values are shown. */
 const SHOWN = new Set(
@@ -13,17 +14,17 @@ const SHOWN = new Set(
 const NAME_LISTS = new Set(['class', 'rel']);
 /** Elements whose content is code or the name of a key. */
 const CODE_ELEMENTS = new Set(['code', 'kbd', 'pre']);
-/** Calls to methods whose arguments are compared or identify something in the browser. */
+/** Methods whose arguments are compared, or identify an object in the browser. */
 const NAMING_CALLS =
   /^(?:(?:add|remove)EventListener|setAttribute|querySelector(?:All)?|closest|get|includes)$/;
-/** Properties whose values are names, in object literals and in assignments. */
+/** Properties whose values are never shown, in object literals and in assignments. */
 const NAMING_PROPERTIES = /^keys?$/;
 const ASSIGNED_NAMES = /^(?:name|rel)$/;
 
 const LETTERS = /\p{L}{2}/u;
 const CAPITALIZED = /^\W*\p{Lu}\p{Ll}+(?:\W|$)/u;
 const SEVERAL_WORDS = /(?:^|\W)\p{L}+[,;:.)]?\s+\(?\p{L}{2,}(?:\W|$)/u;
-/** Words that are the same in every language, and key names. */
+/** Words that are the same in every language, and names of keys. */
 const NAMES = new Set(
   [
     'Aa Alt Arrow Arrows Backspace Basic Bearer Ctrl Delete End Enter Escape Go Home Java Markdown',
@@ -33,9 +34,9 @@ const NAMES = new Set(
 const KEYWORDS =
   'ASSUME CANCEL COLUMNS CREATE DECLARE DROP EXPLAIN FROM GRANT INSERT ORDER PERIOD RECOVER ' +
   'REFRESH RENAME REVOKE SELECT SHOW TIMESTAMP WHERE WITH';
-/** SQL: text that begins with an uppercase keyword or ends with an alias. */
+/** Matches SQL: text that begins with an uppercase keyword or ends with an alias. */
 const SQL = new RegExp(`^\\W*(?:${KEYWORDS.replaceAll(' ', '|')})\\b|\\W AS \\w+$`);
-/** Markup, and style sheet values and names. */
+/** Matches markup, and names and values of style sheets. */
 const STYLE = /^\s*<|var\(--|calc\(|\dpx\b|\dfr\b|^\([a-z-]+: |^[a-z]+(?:-[a-z]+)+ /;
 
 /** @type {import('eslint').Rule.RuleModule} */
@@ -80,14 +81,17 @@ function isText(text) {
   );
 }
 
-/** Whether a text consists of key or product names. */
+/** True if a text consists only of names of keys or products. */
 function isNames(text) {
   return text
     .split(/[^\p{L}\d]+/u)
     .every((word) => /^(?:\p{Lu}*|\p{Lu}?\d+|\p{Ll})$/u.test(word) || NAMES.has(word));
 }
 
-/** Where a literal is used: shown to the user, in other code, or as a name that is never shown. */
+/**
+ * Returns where a literal is used: shown to the user, in other code, or as a name that is never
+ * shown.
+ */
 function placeOf(node) {
   const { parent } = node;
   switch (parent.type) {

@@ -1,7 +1,8 @@
 // Builds the console: one HTML page and hashed assets in build/console.
 //
-// The page is served with `script-src 'self'; style-src 'self'` and trusted types, so nothing may
-// be inline. Every address is relative, so that a context path works.
+// The page is served with `script-src 'self'; style-src 'self'` and Trusted Types, so inline
+// scripts and styles are forbidden. All URLs are relative, so that the console works under any
+// context path.
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -54,7 +55,7 @@ function themeBoot() {
   };
 }
 
-/** Records the packages in the bundle, for the bill of materials (scripts/sbom.mjs). */
+/** Records the packages in the bundle for the software bill of materials (scripts/sbom.mjs). */
 function recordPackages() {
   return {
     name: 'tidemark-record-packages',

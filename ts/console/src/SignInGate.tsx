@@ -1,6 +1,6 @@
 /**
- * Gate in front of the console. If a login is required, only the sign-in page is shown until a user
- * has signed in. Signing out replaces the document.
+ * Shows the console to signed-in users. If the server requires a login, only the sign-in page is
+ * shown until a user has signed in. Signing out replaces the document.
  */
 import { createEffect, createSignal, lazy, on, onMount, Show, Suspense, type JSX } from 'solid-js';
 import { query, settings, Unreachable, type Settings } from './api/client.js';
@@ -89,11 +89,11 @@ export function SignInGate(): JSX.Element {
   );
 }
 
-/** Checks whether the cookie from an earlier page still identifies a user. */
+/** Signs the user in if the cookie from an earlier page still identifies a user. */
 async function admit(found: Settings, setSilent: (isSilent: boolean) => void): Promise<void> {
   const notice = takeNotice();
   if (signIn().state === 'unasked' && hasLeft()) {
-    // The server may have been unreachable when the user signed out.
+    // The session may still exist if the server was unreachable when the user signed out.
     await endSession({});
     signedOut(notice);
   } else if (signIn().state === 'unasked') {
@@ -114,7 +114,7 @@ async function whoIsIt(): Promise<string | undefined> {
   try {
     const { rows } = await query('select current_user()', { maxRows: 1 });
     const name = rows[0]?.[0];
-    // A proxy may refuse with a body that parses as a response without rows.
+    // A proxy may reject the request with a body that parses as a response without rows.
     return awaitsLogin() || typeof name !== 'string' ? undefined : name;
   } catch (cause) {
     if (cause instanceof Unreachable) {
@@ -133,7 +133,8 @@ async function beginFor(user: string, setSilent: (isSilent: boolean) => void): P
       signedOut(signedInUser() === undefined ? whySignedOut() : undefined);
     }
   });
-  // Otherwise the browser's back/forward cache would show this page to the next user.
+  // Without these listeners, the browser's back/forward cache could show this page to the next
+  // user.
   addEventListener('pagehide', ({ persisted }) => persisted && document.body.replaceChildren());
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
   return session;
@@ -145,7 +146,7 @@ async function begun(user: string): Promise<Session> {
   return session;
 }
 
-/** Calls `ask` until the server responds, and returns its result. */
+/** Sends a request until the server responds, and returns its result. */
 async function answered<T>(
   request: () => Promise<T>,
   setSilent: (isSilent: boolean) => void,

@@ -1,8 +1,8 @@
 /**
- * Runtime of compiled JSX: Solid's runtime with one function replaced.
+ * Runtime for compiled JSX: Solid's runtime with one function replaced.
  *
  * The console runs under `require-trusted-types-for 'script'`. Solid creates elements from template
- * markup through `innerHTML`, which that directive refuses. This module creates them through its
+ * markup through `innerHTML`, which that directive forbids. This module creates them through its
  * own Trusted Types policy. The policy is not exported and receives only compiler output; values
  * from the server reach the page as text nodes.
  */
@@ -22,7 +22,7 @@ const rules: TemplatePolicy = { createHTML: (html) => html };
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
 const policy = trustedTypes?.createPolicy('tidemark-templates', rules) ?? rules;
 
-/** Parses a template on its first use, and clones it from then on. */
+/** Returns a function that parses the template on its first call and clones it on every call. */
 export function template(html: string, isImportNode?: boolean, isSvg?: boolean): () => Node {
   let parsed: Node | undefined;
   const parse = (): Node => {

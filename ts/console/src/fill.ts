@@ -1,6 +1,6 @@
 /**
- * Fills the placeholders in texts of the catalogue. The compiler checks the placeholders. The build
- * replaces these calls with template strings and JSX (`inline-texts.mjs`).
+ * Fills the placeholders in texts from the catalogue. The compiler checks the placeholders. The
+ * build replaces these calls with template strings and JSX (`inline-texts.mjs`).
  */
 import type { JSX } from 'solid-js';
 
@@ -9,7 +9,7 @@ type Names<Text extends string> = Text extends `${string}{${infer Name}}${infer 
   ? Name | Names<Rest>
   : never;
 
-/** A value for each placeholder. A text without placeholders cannot be filled. */
+/** A value for each placeholder. A text without placeholders cannot be passed to `fill`. */
 type Values<Text extends string, Value> = [Names<Text>] extends [never]
   ? never
   : Readonly<Record<Names<Text>, Value>>;
@@ -23,12 +23,12 @@ export function fill<Text extends string>(
   return text.replace(/\{(\w+)\}/g, (_placeholder, name: string) => String(known[name]));
 }
 
-/** Fills a text with elements; returns strings and elements in their order. */
+/** Fills a text with elements. Returns strings and elements in the order of the text. */
 export function fillNodes<Text extends string>(
   text: Text,
   values: Values<Text, JSX.Element>,
 ): JSX.Element[] {
   const known: Readonly<Record<string, JSX.Element>> = values;
-  // Every second chunk is a placeholder name.
+  // Every second chunk is the name of a placeholder.
   return text.split(/\{(\w+)\}/).map((chunk, index) => (index % 2 === 0 ? chunk : known[chunk]));
 }

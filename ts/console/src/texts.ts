@@ -1,11 +1,11 @@
 /**
- * All texts of the console, grouped by the place where they appear, so that they can be read and
- * translated as a whole. A name in braces is a placeholder (`fill.ts`). Spaces at the start or end
- * of a text are part of it. The build inserts each text into the modules that use it, so this file
- * is not in the bundle (`inline-texts.mjs`).
+ * All texts of the console, grouped by page or component so that they can be read and translated as
+ * a whole. A name in braces is a placeholder (`fill.ts`). Spaces at the start or end of a text are
+ * significant. The build inserts each text into the modules that use it, so the bundle does not
+ * contain this file (`inline-texts.mjs`).
  */
 export const texts = Object.freeze({
-  /** Texts with the same meaning on several pages: buttons, headings, labels. */
+  /** Texts used with the same meaning on several pages: buttons, headings, labels. */
   common: {
     users: 'Users',
     usersAndPermissions: 'Users and permissions',
@@ -135,7 +135,7 @@ export const texts = Object.freeze({
     followTable: 'Follow {table}',
     countOfAll: '{count} of {all}',
   },
-  /** Counts with their noun: singular and plural. */
+  /** Counts with their nouns, singular and plural. */
   counts: {
     columns: { one: '{count} column', other: '{count} columns' },
     rows: { one: '{count} row', other: '{count} rows' },
@@ -147,14 +147,14 @@ export const texts = Object.freeze({
     notebooks: { one: '{count} notebook', other: '{count} notebooks' },
     times: { one: '{count} time', other: '{count} times' },
   },
-  /** Kinds of tables, inside sentences. */
+  /** Kinds of tables, as used inside sentences. */
   kinds: {
     table: 'table',
     view: 'view',
     materialized: 'materialized view',
     live: 'live view',
   },
-  /** Request failures, shown in place of the response. */
+  /** Errors of requests, shown in place of the response. */
   server: {
     endedInsideRows: 'the response is incomplete',
     notJsonObject: 'the response is not a JSON object',
@@ -165,7 +165,7 @@ export const texts = Object.freeze({
     noBrowserDatabase: 'no browser database',
     browserDatabaseFailed: 'browser database failed',
   },
-  /** Sign-in page, and messages of identity providers. */
+  /** Sign-in page, and errors from identity providers. */
   signIn: {
     signInFailed: 'Sign-in failed.',
     retrying: 'The server is not responding. Retrying every second.',
@@ -206,7 +206,7 @@ export const texts = Object.freeze({
     aFew: 'a few',
     unknownUser: 'unknown',
   },
-  /** Frame of the page: navigation bar on the left, header, warnings. */
+  /** Frame of the console: navigation bar on the left, header, warnings. */
   app: {
     sqlWorkspace: 'SQL workspace',
     openToNetwork:
@@ -277,7 +277,7 @@ export const texts = Object.freeze({
     importNote: 'import a CSV file as a table',
     queryNote: 'query it',
   },
-  /** Panel of tables and columns beside the editor, and the menu of a table. */
+  /** Schema panel: tables and columns beside the editor, and the menu of a table. */
   schema: {
     filter: 'Filter tables and columns',
     loadingTables: 'Loading tables',
@@ -306,7 +306,7 @@ export const texts = Object.freeze({
     lag: 'lag',
     never: 'never',
   },
-  /** Name, role and colour of the server above the panel of tables, and their dialog. */
+  /** Name, role and colour of the server, shown above the schema panel and edited in a dialog. */
   instance: {
     edit: 'Edit name, role and colour',
     role: 'Role',
@@ -347,7 +347,7 @@ export const texts = Object.freeze({
     incompleteTab: 'tab {number} has no title or no draft',
     firstDraft: 'Ctrl+Enter runs the statement under the cursor',
   },
-  /** Bar between editor and result, parameters, and questions before a statement runs. */
+  /** Query toolbar, parameters, and questions before a statement runs. */
   query: {
     parameters: 'Statement parameters',
     parameterValue: 'value',
@@ -374,7 +374,7 @@ export const texts = Object.freeze({
     toRun: 'run',
     toExplain: 'explain',
   },
-  /** Editor: completion, hints, errors, the panel for find and replace. */
+  /** Editor: completion, hints, errors, and the find and replace panel. */
   editor: {
     allColumns: 'expand * to {count} columns',
     next: 'Next',
@@ -492,7 +492,7 @@ export const texts = Object.freeze({
     showReceived: 'Show received rows',
     backToPrevious: 'Back to the previous result',
   },
-  /** Outcome of a statement in the summary and in the log. */
+  /** Outcomes of statements, in the summary and in the log. */
   run: {
     took: ' in {duration}',
     cancelledAfter: 'Cancelled after {duration}',
@@ -513,7 +513,7 @@ export const texts = Object.freeze({
     mayHaveChanged: '{tables} may have changed since the query ran: these rows were read at {at}.',
     changesUnknown: 'The server does not report when rows in {tables} change.',
   },
-  /** Bar above the grid: filter, export, copy. */
+  /** Toolbar above the grid: filter, export, copy. */
   gridTools: {
     tabSeparated: 'Tab-separated (for spreadsheets)',
     markdownTable: 'Markdown table',
@@ -528,7 +528,7 @@ export const texts = Object.freeze({
     loaded: 'loaded',
     shown: 'shown',
   },
-  /** Grid of rows, its selection, and the note about rows that are not loaded. */
+  /** Grid: rows, selection, and the note about rows that are not loaded. */
   grid: {
     label: 'Result, {rows}, {columns}',
     filterHidesRow: 'The filter hides this row.',
@@ -561,7 +561,7 @@ export const texts = Object.freeze({
     empty: 'empty',
     binary: 'binary',
   },
-  /** Panel beside the grid with the value of a cell. */
+  /** Inspector: the panel beside the grid that shows the value of a cell. */
   inspector: {
     cellInspector: 'Cell inspector',
     copyValue: 'Copy value',
@@ -637,7 +637,7 @@ export const texts = Object.freeze({
     distinctValues: 'distinct values',
     distributionName: 'distribution',
   },
-  /** Charts: drawing, summary for screen readers, notes below the chart. */
+  /** Charts: plot, summary for screen readers, notes below the chart. */
   chart: {
     seriesSummary: '{label}: lowest {low}, highest {high}, last {last}',
     summary: '{kind} chart, {count} points, {range}. {lines}.',
@@ -685,7 +685,7 @@ export const texts = Object.freeze({
     levelWarn: 'warning',
     levelError: 'error',
   },
-  /** Bar above a chart. */
+  /** Toolbar above a chart. */
   chartBar: {
     kindOfChart: 'Chart type',
     twoAxes: 'Two axes',
@@ -766,7 +766,7 @@ export const texts = Object.freeze({
       '"{text}" is not a valid threshold. Use a number and ok, warn or error, for example "80 warn".',
     short: 'Short (1.2 M)',
   },
-  /** Rows of a table or query that are kept up to date in a tab. */
+  /** Follow tab: rows of a table or query that are kept up to date. */
   follow: {
     following: 'Following {table}',
     noRowsYet: 'No rows yet',
@@ -810,7 +810,7 @@ export const texts = Object.freeze({
     customRangeLabel: 'Custom range (UTC)',
     until: 'to',
   },
-  /** Notebooks and dashboards: bar, messages, presentation. */
+  /** Notebooks and dashboards: toolbar, messages, presentation. */
   notebook: {
     stop: 'Stop',
     undoHint: 'Undo (Ctrl+Z)',
@@ -969,7 +969,7 @@ export const texts = Object.freeze({
     invalidSize: 'the width must be 1 to {columns} and the height 1 to {rows}',
     duplicateCellName: 'duplicate cell name {name}',
   },
-  /** Page that lists saved notebooks. */
+  /** Page that lists the notebooks saved on the server. */
   notebooksPage: {
     versionsDeleted: {
       one: '{count} version will be deleted.',
@@ -1087,7 +1087,7 @@ export const texts = Object.freeze({
     sameName: 'Column {number} has the same name as an earlier column: {name}. Rename one.',
     wasStopped: 'Stopped.',
   },
-  /** Import page: choices for a file, and what is wrong with them. */
+  /** Import page: options for a file, and errors in them. */
   importForm: {
     existsWithRows: 'exists, {rows}',
     willBeCreated: 'will be created',
@@ -1236,7 +1236,7 @@ export const texts = Object.freeze({
     nextAttemptUtc: 'Next attempt (UTC)',
     toDrop: 'drop',
   },
-  /** State of a view in its badge and its details. */
+  /** State of a view, in its badge and its details. */
   viewState: {
     notFilled: 'not filled',
     invalid: 'Invalid: {reason}',
@@ -1400,7 +1400,7 @@ export const texts = Object.freeze({
     cancelling: 'Cancelling the query.',
     beingCancelled: 'cancelling',
   },
-  /** Page of users, groups and service accounts. */
+  /** Access page: users, groups and service accounts. */
   access: {
     pending: { one: '{count} change pending', other: '{count} changes pending' },
     groups: 'Groups',
@@ -1481,7 +1481,7 @@ export const texts = Object.freeze({
     dropTokenConsequences:
       'Programs that use it can no longer log in. Other tokens are not affected.',
   },
-  /** Permissions of a user on tables, columns and the database. */
+  /** Permissions of a user on tables, on columns and on the database. */
   permissions: {
     databasePermissions: 'Database permissions',
     grantedGrantOption: 'granted with grant option',
@@ -1527,17 +1527,17 @@ export const texts = Object.freeze({
     fromAGroup: 'from a group',
     throughAdministrator: 'through DATABASE ADMIN',
   },
-  /** Dialogs that ask before something is dropped. */
+  /** Confirmation dialogs before an object is dropped. */
   dialogs: {
     typeToConfirm: 'To confirm, type {name}',
     dropConsequences: '{rows}This cannot be undone.',
   },
-  /** Messages after copying. */
+  /** Messages shown after text was copied. */
   clipboard: {
     copied: '{what} copied',
     notCopied: '{what} could not be copied',
   },
-  /** Messages about downloads. */
+  /** Messages about the progress of downloads. */
   downloads: {
     downloading: 'Downloading {file}',
     downloaded: '{file} downloaded: {size}',

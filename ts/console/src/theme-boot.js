@@ -1,5 +1,5 @@
-// Sets the theme before the first paint. Emitted as a classic script by the build; the module
-// graph may not touch it. The saved choice wins, then what the system asks for.
+// Sets the theme before the first paint. The build emits this file as a classic script, so no
+// module may import it. The saved theme takes precedence over the system's preference.
 (() => {
   let saved = null;
   try {

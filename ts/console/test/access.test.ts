@@ -27,8 +27,8 @@ const GRANTS = grantsOf({
 });
 
 /**
- * A possible server response: permissions at each level, a permission outside the page's sets, and
- * ALL.
+ * An example of a server response: permissions at each level, a permission that the page does not
+ * list, and ALL.
  */
 const CATALOGUE = catalogueOf({
   head: { columns: ['permission', 'levels'].map((name) => ({ name, type: 'STRING' })) },
@@ -69,8 +69,8 @@ test('a permission is shown as granted, grantable, inherited, partial or missing
   t.is(markOf(admin, 'DROP TABLE', at('trades'), 'ann'), 'administrator');
   t.is(markOf(admin, 'HTTP', at(), 'ann'), 'administrator');
   t.is(markOf(admin, 'DATABASE ADMIN', at(), 'ann'), 'granted');
-  // A click grants the permission, because revoking a permission without a direct grant would
-  // change nothing.
+  // Clicking grants the permission, because revoking one that was not granted directly has no
+  // effect.
   t.true(toggled([], 'HTTP', at(), 'administrator')[0]?.isGrant);
 });
 

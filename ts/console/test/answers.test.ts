@@ -13,7 +13,7 @@ function event(name: string, data: object): ServerEvent {
 const COLUMNS = [{ name: 'a', type: 'LONG' }];
 const ANSWER = event('answer', { columns: COLUMNS, dataset: [[1], [2]] });
 
-/** Follows a server whose streams send the listed events, one list per stream. */
+/** Follows a server whose streams send the given events, one list per stream. */
 function followed(...streams: (readonly ServerEvent[] | Error)[]) {
   const received: unknown[] = [];
   const requested: LiveQuery[] = [];
@@ -29,7 +29,7 @@ function followed(...streams: (readonly ServerEvent[] | Error)[]) {
       open += 1;
       try {
         yield* next;
-        // The last stream stays open.
+        // The last stream remains open.
         while (streams.length === 0 && !signal.aborted) {
           await new Promise((resolve) => setTimeout(resolve, 5));
         }

@@ -1,4 +1,6 @@
-/** Tests that the word that caused an error is found, and the intended word is suggested. */
+/**
+ * Tests that an error is attributed to the correct word, and that the intended word is suggested.
+ */
 import test from 'ava';
 
 import { expectedWord, wrongSpan } from '../src/sql/error-span.js';

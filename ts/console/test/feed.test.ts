@@ -76,9 +76,9 @@ function change(txn: number, ...rows: Row[]): ServerEvent {
   return event('rows', String(txn), { txn, count: rows.length, dataset: rows });
 }
 
-/** A scripted server: feeds and reads are predefined, and everything received is recorded. */
+/** A scripted server: its feeds and reads are predefined, and it records all calls. */
 class Script {
-  /** Start position of each feed. */
+  /** The position at which each feed started. */
   readonly began: string[] = [];
   readonly received: unknown[] = [];
   shown: readonly Row[] = [];
@@ -195,7 +195,7 @@ test('the last rows are read once, and arriving rows are added', async (t) => {
 test('a feed opened before the rows were read restarts after them', async (t) => {
   const script = new Script(() => ({ rows: [row(1), row(2)], txn: 8 }));
   await until(t, () => script.open === 1, 'a feed');
-  // The rows of transaction 8 are already shown.
+  // The rows of transaction 8 are already displayed.
   script.send(SCHEMA, at(6), change(8, row(2)));
   await until(t, () => script.began.length === 2, 'another feed');
   t.deepEqual(script.began, ['now', '8']);

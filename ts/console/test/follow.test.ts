@@ -43,7 +43,7 @@ const HEAD: AnswerHead = {
   timestamp: -1,
 };
 
-/** A follower whose source is controlled by the test. */
+/** Creates a follower whose source is controlled by the test. */
 function followed(): {
   readonly follower: Follower;
   readonly give: (rows: Row[], head?: AnswerHead) => void;

@@ -3,7 +3,7 @@ import test from 'ava';
 import { readIdToken, type Expected } from '../src/signin/id-token.js';
 import { challengeOf, randomText } from '../src/signin/random.js';
 
-/** Validation of ID tokens, and the secret values of the page. */
+/** Tests the validation of ID tokens, and the page's random values. */
 const NOW = 1_700_000_000;
 const EXPECTED: Expected = {
   issuer: 'https://id.example',

@@ -183,7 +183,7 @@ test('the outcome of a stopped import is determined from the table', (t) => {
       /was changed before the import stopped: it now has 1,200 rows\.$/,
     );
   }
-  // The table was replaced by a table with the same number of rows.
+  // Another table with the same number of rows has replaced the table.
   const replaced = { rows: '10', transaction: '6' };
   t.regex(
     endingText('weather', before, replaced, 'part'),

@@ -65,7 +65,7 @@ test('a live view is shown as active, seeding, invalid, suspended or lagging', (
     'Active, behind by up to 3 transactions; refreshed 5 min ago',
     'up to 3 transactions',
   ]);
-  // The pause between two refreshes does not count as lag.
+  // The interval between two refreshes does not count as lag.
   t.is(described('b', 'active', null, '3', '2000000', '7', 'waiting')[0], 'current');
   t.deepEqual(described('b', 'active', null, '1200', '2000000', '7', 'paused'), [
     'suspended',

@@ -1,4 +1,4 @@
-/** Tests merges of two users' changes to one notebook. */
+/** Tests merging two users' changes to the same notebook. */
 import test from 'ava';
 import fc from 'fast-check';
 

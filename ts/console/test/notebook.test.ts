@@ -27,13 +27,13 @@ function notebook(cells: readonly Cell[], more: Partial<Notebook> = {}): Noteboo
   return { ...EMPTY, ...more, cells };
 }
 
-/** The statement that the last cell sends. */
+/** Returns the statement that the last cell sends. */
 function sentBy(cells: readonly Cell[], more: Partial<Notebook> = {}): string {
   const { statement, trouble } = compose(notebook(cells, more), cells.at(-1)?.id ?? '', NOW);
   return statement?.bound.text ?? `trouble: ${trouble?.message ?? ''}`;
 }
 
-/** The notebook without the ids that identify cells within a page. */
+/** Returns the notebook without the ids that identify cells within a page. */
 function facts({ cells, ...rest }: Notebook): unknown {
   return { ...rest, cells: cells.map((cell) => ({ ...cell, id: '' })) };
 }
@@ -65,7 +65,7 @@ const FULL: Notebook = {
   ],
 };
 
-/** Options of the prices cell that need quotes. */
+/** Options of the `prices` cell that need quotes. */
 const OPTIONS = 'thresholds="80 warn, 95 error" annotations="SELECT ts,\\n\\"what\\" FROM events"';
 
 test('a name that is not an earlier cell refers to a table; 200 chained cells resolve', (t) => {
@@ -73,7 +73,7 @@ test('a name that is not an earlier cell refers to a table; 200 chained cells re
     cells.map(({ id }) => compose(notebook(cells), id, NOW).statement?.cells);
   const naming = (length: number, target: (at: number) => number): Cell[] =>
     Array.from({ length }, (_, at) => sql(`c${at}`, `SELECT * FROM c${target(at)}`));
-  // Only the last cell refers to a cell above it; its own name is not the name of a cell above.
+  // Only the last cell refers to a cell above; its own name is not the name of a cell above.
   t.deepEqual(cellsOf(naming(1, () => 0)), [[]]);
   t.deepEqual(cellsOf(naming(2, (at) => (at + 1) % 2)), [[], ['c0']]);
   t.deepEqual(cellsOf(naming(3, (at) => (at + 1) % 3)), [[], [], ['c0']]);

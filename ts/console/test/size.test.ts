@@ -33,7 +33,7 @@ test('the page contains no inline code and refers to no other host', (t) => {
   t.notRegex(page, /(?:src|href)="(?!\.\/)/, 'all URLs are relative');
   for (const name of readdirSync(`${BUILT}/assets`)) {
     const hosts = readFileSync(`${BUILT}/assets/${name}`, 'utf8').match(/https?:\/\/[\w.]+/g) ?? [];
-    // XML namespaces, and pages that libraries mention in their messages, are exempt.
+    // XML namespaces, and web pages that libraries mention in their messages, are exempt.
     const cited = hosts.filter((host) => !/www\.w3\.org|codemirror\.net|github\.com/.test(host));
     t.deepEqual(cited, [], name);
   }

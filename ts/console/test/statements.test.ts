@@ -132,7 +132,7 @@ test('an error position marks the token at that position', (t) => {
   t.deepEqual(spanAt(text, 24), { start: 23, end: 24 });
   t.deepEqual(spanAt(text, 999), { start: 23, end: 24 });
   t.deepEqual(spanAt('', 0), { start: 0, end: 0 });
-  // Positions count UTF-16 code units, as in JavaScript.
+  // Positions are counted in UTF-16 code units, as in JavaScript.
   const wide = "select '😀', bad";
   t.deepEqual(spanAt(wide, wide.indexOf('bad')), { start: 13, end: 16 });
 });

@@ -13,7 +13,7 @@ interface Received {
   readonly requested: (readonly string[])[];
 }
 
-/** Watches scripted feeds until `isEnough` returns true. */
+/** Watches tables with scripted feeds until `isEnough` returns true. */
 async function watch(
   tables: readonly string[],
   feed: (table: string, attempt: number) => readonly (ServerEvent | Error)[],

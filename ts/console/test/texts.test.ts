@@ -5,7 +5,10 @@ import { Linter, type Rule } from 'eslint';
 import { fill, fillNodes } from '../src/fill.js';
 import { texts } from '../src/texts.js';
 
-/** Tests the catalogue of texts: each text is used, and the build inserts it where it is used. */
+/**
+ * Tests the catalogue of texts: each text is used, and the build inserts each text where it is
+ * used.
+ */
 const SOURCES = 'ts/console/src';
 const BUILT = 'build/console/assets';
 

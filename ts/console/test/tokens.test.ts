@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 
-/** Checks contrast according to WCAG 2.2: each role on every background where it is used. */
+/**
+ * Checks contrast according to WCAG 2.2: each colour role on every background on which it is used.
+ */
 const SOURCE = readFileSync('ts/console/src/styles/tokens.css', 'utf8');
 const THEMES = ['light', 'dark', 'contrast'] as const;
 

@@ -224,7 +224,7 @@ test('timer refreshes occur at fixed steps from the start, in local time', (t) =
   t.is(tick(10, 'm', '2027-01-01T00:05Z', '2026-01-01T00:15Z'), '2027-01-01T00:05:00.000Z');
   t.is(tick(1, 'M', '2026-01-31T00:00Z', '2026-02-03T00:00Z'), '2026-02-28T00:00:00.000Z');
   t.is(tick(1, 'y', '2024-02-29T00:00Z', '2026-06-01T00:00Z'), '2027-02-28T00:00:00.000Z');
-  // Midnight in Berlin, on both sides of the clock change in March.
+  // Midnight in Berlin, before and after the clock change in March.
   const berlin = ['2026-01-01T00:00+01:00', '2026-03-29T12:00Z', 'Europe/Berlin'] as const;
   t.is(tick(1, 'd', ...berlin), '2026-03-29T22:00:00.000Z');
   t.is(tick(1, 'd', berlin[0], '2026-03-28T12:00Z', berlin[2]), '2026-03-28T23:00:00.000Z');

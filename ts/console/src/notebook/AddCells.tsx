@@ -1,4 +1,4 @@
-/** Buttons that add a cell at a position, or a variable for all cells. */
+/** Buttons that add a cell at a position, or a variable to the notebook. */
 import { For, type JSX } from 'solid-js';
 import { announce, showFailure } from '../page/notices.js';
 import { Icon, type IconName } from '../ui/icons.js';

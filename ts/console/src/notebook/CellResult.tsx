@@ -1,4 +1,4 @@
-/** Result of a cell: rows as a grid or a chart, or why there are none. */
+/** Shows the result of a cell: its rows as a grid or a chart, or why the cell has no rows. */
 import { createEffect, createMemo, lazy, Match, Show, Suspense, Switch, type JSX } from 'solid-js';
 import { annotate } from '../chart/annotations.js';
 import type { ChartOptions } from '../chart/options.js';
@@ -57,7 +57,9 @@ const HEAD_PX = 46;
 const ROW_PX = 26;
 const MIN_ROWS = 2;
 
-/** In the list layout, a grid with few rows is shorter than the default height. */
+/**
+ * Limits the height of a result. In the list layout, a grid with few rows is shorter than usual.
+ */
 function usualHeight({ cell, document: doc, maximised, run }: ResultProps, result: Result): string {
   const isFree = doc.notebook().layout === 'grid' || maximised() !== undefined;
   const { rows } = asOf(result, run.revision());
@@ -118,8 +120,8 @@ function CellChart(props: ResultProps & { result: Result }): JSX.Element {
 const NO_OPTIONS: ChartOptions = {};
 
 /**
- * An annotation query can use the notebook's variables, this cell and the cells above it, as if it
- * were the next cell.
+ * Composes an annotation query. It can refer to the notebook's variables, this cell and the cells
+ * above, as if it were the next cell.
  */
 function annotationQuery({ cell, document: doc }: ResultProps, text: string): string {
   const notebook = doc.asRun();
@@ -155,7 +157,7 @@ function Trouble(props: ResultProps): JSX.Element {
   );
 }
 
-/** Explains why the rows are out of date. */
+/** Explains why the cell's rows are out of date. */
 function Late(props: ResultProps): JSX.Element {
   const at = (): string => props.run.at()?.toTimeString().slice(0, 8) ?? '–';
   return (

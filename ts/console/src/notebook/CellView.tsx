@@ -1,4 +1,4 @@
-/** One cell: its header with the actions, its text and its result. */
+/** Shows one cell: a header with the cell's actions, the cell's text and its result. */
 import { createSignal, Match, onCleanup, onMount, Show, Switch, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { openMenuBelow } from '../ui/Menu.js';
@@ -154,7 +154,7 @@ function RunButton(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   );
 }
 
-/** Title of the cell in presentations. */
+/** Input for the cell's title in presentations. */
 function CellTitle(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   const change = (input: HTMLInputElement): void => {
     const title = input.value.trim().slice(0, MAX_TITLE_LENGTH) || undefined;
@@ -178,7 +178,7 @@ function CellTitle(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   );
 }
 
-/** Name of the cell, editable in place because statements refer to cells by name. */
+/** Input for the cell's name, by which statements refer to the cell. */
 function CellName(props: CellProps<SqlCell>): JSX.Element {
   const [trouble, setTrouble] = createSignal<string>();
   const rename = (input: HTMLInputElement): void => {

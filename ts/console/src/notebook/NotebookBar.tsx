@@ -1,4 +1,4 @@
-/** Toolbar of a notebook: run, undo, time range, refresh, layout. */
+/** Toolbar of a notebook: run, undo, time range, refresh and layout controls. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { savedItems, SavedTools } from '../saved/SavedTools.js';
 import { Icon } from '../ui/icons.js';
@@ -91,7 +91,7 @@ function LayoutChoice(props: { doc: NotebookContext['document'] }): JSX.Element 
   );
 }
 
-/** In a dashboard, an empty first statement is removed. */
+/** Changes the layout. Switching to a grid removes an empty first cell. */
 function chooseLayout(doc: NotebookContext['document'], layout: (typeof LAYOUTS)[number]): void {
   const [first] = doc.notebook().cells;
   const isEmpty = first?.kind === 'sql' && first.view === 'grid' && first.text.trim() === '';
@@ -117,7 +117,7 @@ function RefreshChoice(props: NotebookContext): JSX.Element {
   const choose = (value: string): void => {
     const refresh: Refresh = value === 'off' || value === 'changes' ? value : Number(value);
     doc.change({ kind: 'settings', patch: { refresh } });
-    // Choosing a refresh option approves running the notebook.
+    // By choosing a refresh option, the user approves running the notebook.
     props.workspace.approveNotebook(props.tab.id);
   };
   const choices: readonly (readonly [Refresh, string])[] = [
@@ -144,7 +144,7 @@ function RefreshChoice(props: NotebookContext): JSX.Element {
   );
 }
 
-/** Shows whether the cells are up to date and, if not, what happens next. */
+/** Shows whether the cells are up to date, or when the console will retry. */
 export function RefreshStatus(props: NotebookContext): JSX.Element {
   const state = (): ReturnType<NotebookContext['refresher']['state']> => props.refresher.state();
   const clock = (at: Date | undefined): string => at?.toTimeString().slice(0, 8) ?? '–';
@@ -173,7 +173,8 @@ export function RefreshStatus(props: NotebookContext): JSX.Element {
 }
 
 /**
- * The whole page enters full screen, because menus and dialogs are outside the notebook's element.
+ * Toggles full screen for the whole page, because menus and dialogs are outside the notebook's
+ * element.
  */
 function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
   const [isFull, setFull] = createSignal(false);

@@ -1,4 +1,4 @@
-/** A notebook tab: tools, variables, and cells in a list or a grid. */
+/** Shows a notebook tab: a toolbar, variables, and cells in a list or a grid. */
 import '../styles/saved.css';
 import '../styles/notebook.css';
 import {
@@ -48,7 +48,7 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
     maximised: () => (document_.cell(maximised() ?? '') ? maximised() : undefined),
     maximise,
   };
-  // Another window may have saved the same tab.
+  // Adopts the text if another window has saved the same tab.
   createEffect(
     on(
       () => tab.draft,
@@ -125,8 +125,8 @@ function Opened(props: NotebookContext & { host: () => HTMLElement }): JSX.Eleme
 }
 
 /**
- * Note on a notebook that another user may have written. Such a notebook does not run anything by
- * itself.
+ * Note on a notebook that another user may have written. The console does not run such a notebook
+ * automatically.
  */
 function Untouched(props: NotebookContext): JSX.Element {
   return (
@@ -139,7 +139,7 @@ function Untouched(props: NotebookContext): JSX.Element {
   );
 }
 
-/** Shows the text of a notebook that this page cannot parse. */
+/** Shows the raw text of a notebook that the console cannot parse. */
 function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
   return (
     <>
@@ -161,7 +161,7 @@ function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
   );
 }
 
-/** Handles the notebook's keys before the page does. */
+/** Handles the notebook's shortcuts before the console's global shortcuts. */
 function onKey(event: KeyboardEvent, context: NotebookContext, host: HTMLElement): void {
   const inside = event.target instanceof Node && host.contains(event.target);
   const isFree = inside || event.target === document.body;
@@ -184,7 +184,7 @@ function keyCommand(event: KeyboardEvent, context: NotebookContext): (() => void
     return () => void doc.runFrom();
   }
   if (modified && event.code === 'Enter' && id !== undefined) {
-    // In a text cell, this key ends editing.
+    // In a text cell, this shortcut ends editing.
     return doc.cell(id)?.kind === 'sql' ? () => void doc.runCell(id) : undefined;
   }
   if (modified && event.code === 'KeyS' && context.server.storesNotebooks) {
@@ -214,7 +214,7 @@ function cellOf(target: EventTarget | null): string | undefined {
   return element?.dataset['cell'];
 }
 
-/** Whether key presses go to a text field or an editor. An editor is inside a shadow root. */
+/** True if key presses go to a text field or to an editor, which is inside a shadow root. */
 function inText({ target }: KeyboardEvent): boolean {
   return (
     target instanceof HTMLInputElement ||

@@ -1,4 +1,7 @@
-/** Notebooks saved on the server: the user's own notebooks, and notebooks that others share. */
+/**
+ * Lists the notebooks saved on the server: the user's own notebooks, and notebooks shared by
+ * others.
+ */
 import '../styles/saved.css';
 import { createEffect, createMemo, createSignal, on, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
@@ -29,7 +32,7 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
   const refresh = async (): Promise<void> => {
     setAll(await settle(notebooks.list));
   };
-  // Opens a shared link, after the login if one is required.
+  // Opens a shared link, if necessary after the user signs in.
   createEffect(
     on(
       () => (signIn().state === 'out' ? '' : route().subject),

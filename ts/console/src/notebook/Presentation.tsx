@@ -1,4 +1,4 @@
-/** Presentation of a notebook: titled charts that fill the screen, without controls. */
+/** Presents a notebook: titled charts that fill the screen, without controls. */
 import '../styles/presentation.css';
 import { createMemo, createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { onlyReads } from '../sql/effects.js';
@@ -9,7 +9,7 @@ import { RefreshStatus } from './NotebookBar.js';
 import type { NotebookContext } from './context.js';
 import { texts } from '../texts.js';
 
-/** Idle time after which the pointer is hidden. */
+/** Idle time before the pointer is hidden. */
 const POINTER_MS = 2000;
 
 export function Presentation(props: NotebookContext): JSX.Element {
@@ -75,7 +75,7 @@ export function Presentation(props: NotebookContext): JSX.Element {
   );
 }
 
-/** Whether the pointer has been idle for a while. */
+/** Tracks whether the pointer has been idle for `POINTER_MS`. */
 function isStillSignal(): () => boolean {
   const [isStill, setStill] = createSignal(false);
   onMount(() => {

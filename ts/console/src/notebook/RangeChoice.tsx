@@ -1,4 +1,4 @@
-/** Time range shared by the cells: a predefined range, or two custom times. */
+/** Selects the time range that the cells share: a predefined range, or a custom start and end. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { NotebookContext } from './context.js';
 import { timeOf, USUAL_RANGES } from '../cells/times.js';

@@ -1,4 +1,4 @@
-/** Corner that resizes a cell by pointer or arrow keys. */
+/** Handle in a cell's corner that resizes the cell with the pointer or the arrow keys. */
 import { createSignal, type JSX } from 'solid-js';
 import { announce } from '../page/notices.js';
 import type { CellProps } from './context.js';

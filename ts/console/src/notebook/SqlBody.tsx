@@ -1,4 +1,4 @@
-/** The statement of a cell in an editor, which is created when the cell becomes visible. */
+/** Shows the statement of a cell in an editor, which is created when the cell becomes visible. */
 import { createEffect, createSignal, on, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import type { SqlEditor } from '../editor/editor.js';
 import type { CellProps } from './context.js';
@@ -28,8 +28,8 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
       changed: (_tab, text) => doc.type(cell.id, text),
       run: () => void doc.runCell(cell.id),
       runAll: () => void doc.runFrom(),
-      // Only the page knows the names of other cells and variables, so the server cannot validate
-      // the statement; the run reports errors.
+      // Only the console knows the names of other cells and variables, so the server cannot
+      // validate the statement. Errors are reported when the cell runs.
       validate: () => Promise.resolve(undefined),
       problem: () => undefined,
       statement: () => undefined,
@@ -54,7 +54,7 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
       editor = undefined;
     });
   });
-  // Text changed elsewhere: by undo, or in another window.
+  // Updates the editor if an undo step or another window changed the text.
   createEffect(
     on(
       () => props.cell.text,

@@ -1,4 +1,4 @@
-/** Variables of a notebook: their values in a bar, their definitions in a dialog. */
+/** Shows the values of a notebook's variables in a bar and edits their definitions in a dialog. */
 import { createSignal, createUniqueId, For, Index, Show, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
@@ -20,7 +20,7 @@ import { texts } from '../texts.js';
 
 const [editing, setEditing] = createSignal(false);
 
-/** Opens the dialog of the active notebook. */
+/** Opens the variables dialog of the active notebook. */
 export function openVariables(): void {
   setEditing(true);
 }
@@ -56,14 +56,14 @@ export function VariableBar(props: NotebookContext): JSX.Element {
   );
 }
 
-/** Maximum number of values that a list offers; any other value can be typed. */
+/** Maximum number of values that a list offers. The user can type any other value. */
 const OFFERED = 1000;
 
 function Value(props: { variable: Variable; set: (value: string) => void }): JSX.Element {
   const list = createUniqueId();
   const [choices, setChoices] = createSignal<Choices>();
   let requested: string | undefined;
-  // This is a signal, because a loading resource would remove the field while the user types.
+  // A signal is used because a loading resource would remove the field while the user types.
   const offer = (text: string): void => {
     if (text !== requested) {
       requested = text;
@@ -111,7 +111,7 @@ interface Choices {
   readonly note: string;
 }
 
-/** First values of a list's query; the result is not read to its end. */
+/** Returns the first values of a list's query, without reading the whole result. */
 async function choicesOf(text: string): Promise<Choices> {
   try {
     const statement = `SELECT * FROM (${text}\n) LIMIT ${OFFERED + 1}`;
@@ -187,7 +187,7 @@ function withoutQuery({ query: text, ...variable }: Variable): Variable {
 }
 
 /**
- * A list without a value starts with its first choice, because otherwise statements would find no
+ * Sets a list variable without a value to its first choice. Otherwise, statements would find no
  * rows.
  */
 async function withValue(variable: Variable): Promise<Variable> {

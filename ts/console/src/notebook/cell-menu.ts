@@ -1,4 +1,4 @@
-/** Actions on a cell other than running it. */
+/** Menu actions for a cell. */
 import { showFailure, showToast } from '../page/notices.js';
 import type { MenuItem } from '../ui/Menu.js';
 import { scan } from '../sql/scanner.js';
@@ -92,7 +92,7 @@ function duplicate({ cell, document: doc }: CellProps, at: number): void {
   doc.change({ kind: 'add', at: at + 1, cells: [copy] });
 }
 
-/** Moves each statement of a cell to a separate cell, except the first. */
+/** Splits a cell: each statement except the first is moved to a new cell. */
 export function split({ cell, document: doc }: CellProps<SqlCell>): void {
   const { text } = cell;
   const [first, ...rest] = statementsOf(scan(text)).map(({ start, end }) => text.slice(start, end));

@@ -1,4 +1,4 @@
-/** Last run of a cell: its rows, its problem, and whether the rows are up to date. */
+/** The last run of a cell: its rows, its error, and whether the rows are up to date. */
 import { batch, type Accessor } from 'solid-js';
 import { aborted, query, SqlError, Unreachable } from '../api/client.js';
 import { Runner, type Run } from '../state/run.js';
@@ -8,50 +8,48 @@ import { signal, counter } from '../model/signal.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Maximum number of rows per cell, since a notebook has many cells. */
+/** Maximum number of rows per cell. The limit is low because a notebook has many cells. */
 const CELL_ROWS = 10_000;
 
 type Refreshed = 'done' | 'lost' | 'refused' | 'stopped';
 
 export class CellRun {
   readonly runner = new Runner();
-  /** Incremented whenever the shown result changes. */
+  /** Incremented whenever the displayed result changes. */
   readonly revision: Accessor<number> = () => this.runner.revision() + this.#refreshes();
   readonly #trouble = signal<CellTrouble | undefined>(undefined);
-  /** Why the cell could not run at all. */
+  /** Why the cell could not run. */
   readonly trouble: Accessor<CellTrouble | undefined> = this.#trouble;
   readonly #late = signal<string | undefined>(undefined);
-  /** Why the rows are out of date. */
+  /** Why the cell's rows are out of date. */
   readonly late: Accessor<string | undefined> = this.#late;
   readonly #at = signal<Date | undefined>(undefined);
-  /** Time at which the shown rows were requested. */
+  /** Time at which the displayed rows were requested. */
   readonly at: Accessor<Date | undefined> = this.#at;
   readonly #text = signal<string | undefined>(undefined);
-  /** Text of the cell at its last run. */
+  /** The cell's text at its last run. */
   readonly text: Accessor<string | undefined> = this.#text;
   readonly #tables = signal<readonly string[] | undefined>(undefined);
-  /** Tables that the last statement reads. */
+  /** Tables that the cell's last statement reads. */
   readonly tables: Accessor<readonly string[] | undefined> = this.#tables;
   readonly #refreshes = counter();
 
-  /**
-   * Registers a text that was run before the page was loaded, so that refreshes may run it again.
-   */
+  /** Registers a text that ran before the page was loaded, so that refreshes may run it again. */
   resume(text: string): void {
     this.#text.set(text);
   }
 
-  /** Reports that rows requested at `since` have not arrived. */
+  /** Marks the rows as late because a request sent at `since` has not been answered. */
   wait(since: Date): void {
     this.#late.set(fill(texts.cells.noResponseSince, { time: since.toTimeString().slice(0, 8) }));
   }
 
-  /** Reports why the cell cannot run; the result of its last run is retained. */
+  /** Records why the cell cannot run. The result of the last run is retained. */
   refuse(trouble: CellTrouble): void {
     this.#trouble.set(trouble);
   }
 
-  /** Runs to completion; never rejects. */
+  /** Runs the statement to completion. Never rejects. */
   async run(statement: CellStatement, written: string): Promise<Run> {
     const { text, start, bound } = statement;
     batch(() => {
@@ -69,8 +67,8 @@ export class CellRun {
   }
 
   /**
-   * Requests the rows again and replaces the displayed rows. `statements` are equivalent: if the
-   * server refuses one, the next is tried.
+   * Requests the rows again and replaces the displayed rows. The `statements` are equivalent: if
+   * the server refuses one, the next is tried.
    */
   async refresh(
     statement: CellStatement,

@@ -18,9 +18,9 @@ export interface NotebookContext {
   readonly tab: Tab;
   readonly document: NotebookDocument;
   readonly refresher: Refresher;
-  /** Its version saved on the server. */
+  /** Synchronizes the notebook with the version saved on the server. */
   readonly sync: NotebookSync;
-  /** The maximised cell, if any. */
+  /** Id of the maximised cell, if any. */
   readonly maximised: () => string | undefined;
   readonly maximise: (id: string | undefined) => void;
 }
@@ -29,7 +29,7 @@ export interface CellProps<Of extends Cell = Cell> extends NotebookContext {
   readonly cell: Of;
 }
 
-/** Moves a cell by `step` positions; focus stays on it. */
+/** Moves a cell by `step` positions and keeps the focus on the cell. */
 export function move({ document: doc }: NotebookContext, id: string, step: number): void {
   const { cells } = doc.notebook();
   const at = cells.findIndex((cell) => cell.id === id);

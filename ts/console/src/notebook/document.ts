@@ -1,4 +1,4 @@
-/** A notebook that is open in a tab: its text, its undoable changes and its runs. */
+/** A notebook that is open in a tab: its text, its undo history and its runs. */
 import type { Accessor } from 'solid-js';
 import { announce } from '../page/notices.js';
 import { type Runner, runTitle } from '../state/run.js';
@@ -30,18 +30,18 @@ export class NotebookDocument {
   readonly #notebook = signal(EMPTY);
   readonly notebook: Accessor<Notebook> = this.#notebook;
   readonly #problem = signal<NotebookError | undefined>(undefined);
-  /** Why the tab's text is not a notebook; such text is left unchanged. */
+  /** Why the tab's text cannot be parsed as a notebook. Such text is left unchanged. */
   readonly problem: Accessor<NotebookError | undefined> = this.#problem;
   readonly canUndo: Accessor<boolean> = () => this.#steps().undo > 0;
   readonly canRedo: Accessor<boolean> = () => this.#steps().redo > 0;
   readonly #isRunning = signal(false);
-  /** Whether several cells are being run one after the other. */
+  /** True while cells are being run one after another. */
   readonly isRunning: Accessor<boolean> = this.#isRunning;
   readonly #steps = signal({ undo: 0, redo: 0 });
   readonly #workspace: Workspace;
   readonly #schema: Schema;
   readonly #tab: string;
-  /** Called with each cell that the user ran to completion. */
+  /** Called after each cell that the user has run to completion. */
   ran: ((cell: SqlCell) => void) | undefined;
   readonly #runs = new Map<string, CellRun>();
   #undo: Command[] = [];
@@ -61,8 +61,8 @@ export class NotebookDocument {
   }
 
   /**
-   * The notebook with each cell's text as of its last run; refreshes use it while cells are being
-   * edited.
+   * Returns the notebook with each cell's text as of its last run. Refreshes use this text while
+   * the user edits cells.
    */
   asRun(): Notebook {
     const notebook = this.notebook();
@@ -73,7 +73,7 @@ export class NotebookDocument {
     return { ...notebook, cells };
   }
 
-  /** Parses the tab's text if it differs from the text written last. */
+  /** Parses the tab's text if it differs from the text that this document wrote last. */
   adopt(text: string): void {
     if (text === this.#written) {
       return;
@@ -101,14 +101,14 @@ export class NotebookDocument {
     return run;
   }
 
-  /** Makes an undoable change. */
+  /** Applies a change that can be undone. */
   change(command: Command): void {
     this.#undo = [...this.#undo, inverse(this.notebook(), command)].slice(-MAX_STEPS);
     this.#redo = [];
     this.#set(apply(this.notebook(), command));
   }
 
-  /** Stores text as it is typed; the editor has its own undo history. */
+  /** Stores a cell's text as it is typed. The editor has its own undo history. */
   type(id: string, text: string): void {
     if (this.cell(id)?.text !== text) {
       this.#set(apply(this.notebook(), { kind: 'change', id, patch: { text } }));
@@ -123,7 +123,7 @@ export class NotebookDocument {
     this.#step(this.#redo, this.#undo);
   }
 
-  /** Applies the last command of one list, and adds its inverse to the other. */
+  /** Applies the last command of one list, and adds the inverse command to the other list. */
   #step(from: Command[], to: Command[]): void {
     const command = from.pop();
     if (command) {
@@ -143,7 +143,7 @@ export class NotebookDocument {
     await this.#inOrder([id]);
   }
 
-  /** Runs all cells, or all cells starting with the given one, and stops at the first failure. */
+  /** Runs all cells, or the given cell and all cells below it. Stops at the first failure. */
   async runFrom(id?: string): Promise<void> {
     const all = sqlCells(this.notebook())
       .filter(({ text }) => text.trim() !== '')
@@ -173,7 +173,7 @@ export class NotebookDocument {
     }
   }
 
-  /** Runs one cell; returns whether it ran to completion. */
+  /** Runs one cell and returns true if the run was successful. */
   async #one(cell: SqlCell): Promise<boolean> {
     const run = this.run(cell.id);
     const { statement, trouble } = compose(this.notebook(), cell.id, Date.now());
@@ -193,8 +193,8 @@ export class NotebookDocument {
 }
 
 /**
- * Cells that are parsed again keep their ids and thus their runs; they are matched by name or by
- * text.
+ * Preserves the ids, and thus the runs, of cells that were parsed again. Cells are matched by name
+ * or by text.
  */
 function sameIds(before: readonly Cell[], after: readonly Cell[]): readonly Cell[] {
   const key = (cell: Cell): string =>
@@ -205,7 +205,7 @@ function sameIds(before: readonly Cell[], after: readonly Cell[]): readonly Cell
 
 const documents = new WeakMap<Runner, NotebookDocument>();
 
-/** Document of a tab, retained while another tab is active. */
+/** Returns a tab's document, which is retained while another tab is active. */
 export function documentOf(context: DocumentContext, tab: string, text: string): NotebookDocument {
   const key = context.workspace.runner(tab);
   let found = documents.get(key);

@@ -1,4 +1,4 @@
-/** Loads the code for notebooks on first use. */
+/** Loads the notebook code on first use. */
 import { showFailure } from '../page/notices.js';
 import type * as Entrances from './templates.js';
 

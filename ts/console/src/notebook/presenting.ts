@@ -1,6 +1,6 @@
 /**
- * Whether the active notebook is being presented. The state is in the URL, so that a link can
- * request it.
+ * Tracks whether the active notebook is being presented. The state is stored in the URL, so that a
+ * link can open a presentation.
  */
 import { createSignal } from 'solid-js';
 

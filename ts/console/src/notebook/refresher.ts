@@ -1,7 +1,7 @@
 /**
- * Refreshes visible cells: at an interval, or when their tables change. A hidden page requests
- * nothing. While the server is unreachable, one cell retries on behalf of all. Only statements that
- * do not write are refreshed. A cell with a pending request is not requested again.
+ * Refreshes visible cells at an interval, or when their tables change. A hidden page sends no
+ * requests. While the server is unreachable, a single cell retries on behalf of all. Only read-only
+ * statements are refreshed. A cell with a pending request is not requested again.
  */
 import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from 'solid-js';
 import { BUCKETS, type Range } from '../chart/decimate.js';
@@ -18,9 +18,9 @@ import { signal } from '../model/signal.js';
 
 /** Delay that combines the key presses of a typed value into one request. */
 const SETTLED_MS = 250;
-/** Minimum interval between refreshes for a table that changes continuously. */
+/** Minimum interval between refreshes if a table changes continuously. */
 const MIN_INTERVAL_MS = 1000;
-/** Response time above which the delay is reported. */
+/** Response time above which the cell reports a delay. */
 const SLOW_MS = 10_000;
 
 type RefreshState =
@@ -31,14 +31,14 @@ type RefreshState =
 export class Refresher {
   readonly #state = signal<RefreshState>({ kind: 'off' });
   readonly state: Accessor<RefreshState> = this.#state;
-  /** Whether the range was selected in a chart. */
+  /** True if the time range was selected in a chart. */
   readonly isZoomed: Accessor<boolean> = () => this.#before() !== undefined;
   readonly #document: NotebookDocument;
   readonly #visible = new Set<string>();
   readonly #elements = new Map<Element, string>();
   readonly #observer: IntersectionObserver;
   readonly #asking = new Map<string, { readonly abort: AbortController; readonly since: Date }>();
-  /** Cells to refresh when they become visible again. */
+  /** Ids of cells to refresh when they become visible again. */
   readonly #due = new Set<string>();
   readonly #reads = new Map<string, boolean>();
   readonly #before = signal<{ readonly range: TimeRange | undefined } | undefined>(undefined);
@@ -51,7 +51,7 @@ export class Refresher {
     this.#observer = new IntersectionObserver((entries) => this.#onIntersection(entries), {
       rootMargin: '100px',
     });
-    // The rows that a run returns may have to be restricted to the range.
+    // After a run, the rows of a chart may have to be restricted to the time range.
     document_.ran = (cell) => this.#cut(cell);
     onCleanup(() => {
       document_.ran = undefined;
@@ -61,7 +61,7 @@ export class Refresher {
     this.#follow(isApproved);
   }
 
-  /** Tracks whether a cell is visible; returns a function that stops the tracking. */
+  /** Tracks whether a cell is visible. Call the returned function to stop tracking. */
   watch(id: string, element: Element): () => void {
     this.#elements.set(element, id);
     this.#observer.observe(element);
@@ -99,7 +99,6 @@ export class Refresher {
     this.#document.change({ kind: 'settings', patch: { range } });
   }
 
-  /** Refreshes all visible cells now. */
   now(): void {
     this.#failures = 0;
     this.#all();
@@ -135,7 +134,7 @@ export class Refresher {
         onCleanup(() => clearInterval(timer));
       }
     });
-    // Cells that already have rows request them again when a value changes.
+    // If the range or a variable changes, all cells that have been run are requested again.
     const values = createMemo(() => JSON.stringify([notebook().range, notebook().variables]));
     createEffect(
       on(
@@ -210,13 +209,12 @@ export class Refresher {
     }
   }
 
-  /** Refreshes a cell if it is visible; other cells are refreshed when they become visible. */
+  /** Refreshes a cell if it is visible. Other cells are refreshed when they become visible. */
   #refreshIfVisible(cell: SqlCell, reason?: 'values'): void {
     const { id } = cell;
     const run = this.#document.run(id);
     const state = run.runner.run()?.state;
-    // A cell that has never run is not started, and a cell that the user has stopped is not
-    // restarted.
+    // Cells that have never run are not started, and cells that the user stopped are not restarted.
     if (run.text() === undefined || state === 'running' || state === 'cancelled') {
       return;
     }
@@ -271,7 +269,7 @@ export class Refresher {
     }
   }
 
-  /** Requests the rows of a chart again if they must be restricted to the range. */
+  /** Requests a chart's rows again if they must be restricted to the time range. */
   #cut(cell: SqlCell): void {
     const { statement } = compose(this.#document.asRun(), cell.id, Date.now());
     if (statement && this.#texts(cell, statement)[0] !== statement.bound.text) {
@@ -279,7 +277,9 @@ export class Refresher {
     }
   }
 
-  /** Called when a cell's view changes: a chart shows only rows in the range. */
+  /**
+   * Must be called when a cell's view changes, because a chart shows only rows in the time range.
+   */
   shownAs(id: string): void {
     const cell = this.#document.cell(id);
     if (cell?.kind === 'sql') {
@@ -288,8 +288,8 @@ export class Refresher {
   }
 
   /**
-   * Statements to try for a cell. A chart whose statement does not use the range is restricted to
-   * it.
+   * Returns the statements to try for a cell. A chart is restricted to the time range unless its
+   * statement uses the range's variables.
    */
   #texts(cell: SqlCell, { bound, variables }: CellStatement): readonly string[] {
     const { range } = this.#document.notebook();
@@ -314,7 +314,7 @@ export class Refresher {
     return reads;
   }
 
-  /** One cell retries after a delay; the other cells wait for its response. */
+  /** Schedules a retry of one cell. The other cells wait for its response. */
   #lost(): void {
     if (this.#retry !== undefined || !this.#isActive) {
       return;

@@ -1,27 +1,29 @@
 /**
- * Detects which of several tables change. The first few tables have change feeds. For all others,
- * one statement per second polls the server for their visible transactions.
+ * Detects changes to a set of tables. The first few tables are watched through change feeds. For
+ * all other tables, one statement per second polls the server for their last visible transactions.
  */
 import { changes, query, SqlError } from '../api/client.js';
 import type { ServerEvent } from '../api/events.js';
 import { pause, waitAfter } from '../follow/source.js';
 import { literal } from '../sql/names.js';
 
-/** Browsers open at most six connections per server, and statements need some of them. */
+/**
+ * Browsers open at most six connections per server, and statements need some of those connections.
+ */
 const MAX_FEEDS = 3;
 const POLL_MS = 1000;
-/** Interval at which objects without transactions, such as views, count as changed. */
+/** Interval at which objects without transactions, such as views, are assumed to have changed. */
 const UNKNOWN_MS = 5000;
 const GONE = 410;
 
-/** Server requests of this module. */
+/** Requests that this module sends to the server. */
 export interface WatchServer {
   readonly changes: (
     table: string,
     from: string,
     signal: AbortSignal,
   ) => AsyncIterable<ServerEvent>;
-  /** The visible transaction of each table that has one. */
+  /** Returns the last visible transaction of each table that has transactions. */
   readonly transactions: (
     tables: readonly string[],
     signal: AbortSignal,
@@ -50,13 +52,13 @@ export async function watchTables(
   const watched = new Set(tables.slice(MAX_FEEDS));
   const feeds = tables.slice(0, MAX_FEEDS).map(async (table) => {
     await followFeed(table, changed, signal, server);
-    // The server has no feed for this table, so it is polled with the others from now on.
+    // The server has no feed for this table, so the table is polled from now on.
     watched.add(table);
   });
   await Promise.all([...feeds, pollTables(watched, changed, signal, server)]);
 }
 
-/** Runs until the signal aborts or the server refuses the feed. */
+/** Follows a table's change feed until the signal aborts or the server refuses the feed. */
 async function followFeed(
   table: string,
   changed: (table: string) => void,
@@ -71,7 +73,7 @@ async function followFeed(
       for await (const event of server.changes(table, position, signal)) {
         position = event.id ?? position;
         if (failures > 0 && position === 'now') {
-          // Changes since the end of the previous feed are unknown.
+          // Changes between the two feeds are unknown.
           changed(table);
         }
         failures = 0;

@@ -1,4 +1,4 @@
-/** Creates notebooks: empty, from a file, or from the log. */
+/** Creates notebooks: empty notebooks, or notebooks from a file or from the log. */
 import { showFailure, showToast } from '../page/notices.js';
 import { saveFile } from '../ui/files.js';
 import { openPage } from '../page/pages.js';
@@ -14,12 +14,14 @@ export function create(workspace: Workspace): void {
   add(workspace, [{ kind: 'sql', id: newId(), name: 'cell_1', text: '', view: 'grid' }]);
 }
 
-/** Creates a grid without cells, refreshed when its tables change. */
+/** Creates an empty notebook in grid layout that refreshes when its tables change. */
 export function createDashboard(workspace: Workspace): void {
   add(workspace, [], { name: texts.notebook.dashboard, layout: 'grid', refresh: 'changes' });
 }
 
-/** Creates a notebook that contains each completed statement of the log once, oldest first. */
+/**
+ * Creates a notebook from the completed statements in the log, oldest first and without duplicates.
+ */
 export function fromLog(workspace: Workspace, log = workspace.log()): void {
   const done = log.filter(({ run }) => run.state === 'done');
   const statements = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MAX_CELLS);
@@ -91,7 +93,7 @@ export function sentence(message: string): string {
   return /[.:]$/.test(text) ? text : `${text}.`;
 }
 
-/** Offers the notebook as a file download. */
+/** Offers the notebook as a download. */
 export function exportFile({ title, draft }: Pick<Tab, 'title' | 'draft'>): void {
   const name = title.replace(/[^\p{L}\p{N}._ -]+/gu, '_').trim() || 'notebook';
   saveFile(`${name}.md`, 'text/markdown', draft);

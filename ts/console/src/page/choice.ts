@@ -1,7 +1,7 @@
 /** A choice that is stored in the browser and survives reloads. */
 import { createSignal, type Accessor } from 'solid-js';
 
-/** One of several values; the first is the default. */
+/** Creates a choice among the given values; the first value is the default. */
 export function storedChoice<Value extends string>(
   key: string,
   values: readonly [Value, ...Value[]],

@@ -1,6 +1,6 @@
-/** Files that wait for the import page, and whether an import is running. */
+/** State of the import page: dropped files, and whether an import is running. */
 import { signal } from '../model/signal.js';
 
 export const importing = signal(false);
-/** Files that were dropped anywhere on the page and wait for the import page. */
+/** Files dropped anywhere on the console that the import page has not picked up yet. */
 export const dropped = signal<readonly File[]>([]);

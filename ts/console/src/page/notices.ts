@@ -1,11 +1,11 @@
-/** A live region for screen readers, and toasts for all users. */
+/** Notifications: a live region for screen readers, and toasts. */
 import { createSignal } from 'solid-js';
 import { messageOf } from '../model/message.js';
 
 const [spoken, setSpoken] = createSignal('');
 export { spoken };
 
-/** Announces a sentence through the live region. */
+/** Announces a sentence to screen readers. */
 export function announce(sentence: string): void {
   setSpoken('');
   queueMicrotask(() => setSpoken(sentence));
@@ -24,14 +24,14 @@ export { toast };
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Shows one line with at most one action; it disappears by itself. */
+/** Shows a toast. It disappears after a few seconds unless its state is `running` or `failed`. */
 export function showToast(next: Toast): void {
   setToast(next);
   announce(next.text);
   pinToast(false);
 }
 
-/** Shows why something failed. */
+/** Shows an error in a toast. */
 export function showFailure(cause: unknown): void {
   showToast({ text: messageOf(cause), state: 'failed' });
 }

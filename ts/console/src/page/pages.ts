@@ -1,6 +1,6 @@
 /**
- * The active page. It is stored in the URL fragment, so that back, reload and bookmarks work. A
- * page may name one object after a slash: `#tables/trades`.
+ * The active page. The URL fragment stores it, so that the back button, reload and bookmarks work.
+ * The fragment may name one object after a slash: `#tables/trades`.
  */
 import { createSignal } from 'solid-js';
 
@@ -20,7 +20,7 @@ interface Route {
   readonly page: PageName;
   /** The object that the page shows; empty if the page does not show a single object. */
   readonly subject: string;
-  /** Whether the URL names the page; false if the page is the default. */
+  /** False if the URL has no fragment, so that the default page is shown. */
   readonly isNamed: boolean;
 }
 
@@ -29,7 +29,7 @@ export { route };
 
 addEventListener('hashchange', () => setRoute(routeOf(location.hash)));
 
-/** The page that a URL fragment names. A fragment that names no page belongs to the workspace. */
+/** Parses a URL fragment. A fragment that names no known page opens the SQL page. */
 function routeOf(hash: string): Route {
   const [name = '', ...rest] = hash.replace(/^#/, '').split('/');
   const page = PAGES.find((known) => known === name);
@@ -43,13 +43,12 @@ export function addressOf(page: PageName, subject = ''): string {
   return subject === '' ? `#${page}` : `#${page}/${encodeURIComponent(subject)}`;
 }
 
-/** Activates a page. */
 export function openPage(page: PageName, subject = ''): void {
   location.hash = addressOf(page, subject);
   setRoute(routeOf(location.hash));
 }
 
-/** Activates a page, unless the URL names a page that is not active yet. */
+/** Opens a page, unless the URL already has a fragment. */
 export function openFirst(page: PageName): void {
   if (!routeOf(location.hash).isNamed) {
     openPage(page);

@@ -1,15 +1,15 @@
-/** The question that the user must confirm before a destructive action; a dialog shows it. */
+/** Asks the user to confirm a destructive action. A dialog shows the pending question. */
 import { createSignal } from 'solid-js';
 
 export interface Question {
-  /** The question: `Drop the table trades?` */
+  /** Title of the dialog, such as `Drop the table trades?` */
   readonly title: string;
-  /** What the user would lose, with its size. */
+  /** Describes the data that would be lost, and its size. */
   readonly text: string;
   readonly statement?: string;
   readonly cancel: string;
   readonly destroy: string;
-  /** Text that the user must type first; used for large objects. */
+  /** Text that the user must type to confirm; used for large objects. */
   readonly typed?: string;
 }
 
@@ -20,13 +20,13 @@ interface PendingQuestion extends Question {
 const [pendingQuestion, setPendingQuestion] = createSignal<PendingQuestion>();
 export { pendingQuestion };
 
-/** Resolves to true if the user confirmed; closing the dialog counts as no. */
+/** Asks a question. Resolves to true if the user confirms, and to false if the dialog is closed. */
 export function confirmed(question: Question): Promise<boolean> {
   answer(false);
   return new Promise((resolve) => setPendingQuestion({ ...question, answer: resolve }));
 }
 
-/** Closes the question with the user's answer. */
+/** Closes the dialog and resolves the pending question. */
 export function answer(isSure: boolean): void {
   const question = pendingQuestion();
   setPendingQuestion(undefined);

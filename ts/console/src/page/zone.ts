@@ -1,4 +1,4 @@
-/** Time zone in which times are shown. */
+/** The time zone in which the console shows timestamps. */
 import type { Zone } from '../model/format.js';
 import { storedChoice } from './choice.js';
 

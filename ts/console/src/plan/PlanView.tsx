@@ -1,4 +1,4 @@
-/** Query plan: the operators as a tree, with row counts and times if they were measured. */
+/** Shows a query plan as a tree of operators, with row counts and times if they were measured. */
 import { createMemo, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { duration, grouped } from '../model/format.js';
 import { copy } from '../ui/clipboard.js';
@@ -132,7 +132,7 @@ function moveInTree(event: KeyboardEvent): void {
   }
 }
 
-/** Full description of an operator, with all its measurements. */
+/** Returns the full description of an operator, including all its metrics. */
 function detailOf(node: PlanNode): string {
   const figures = node.metrics.map(({ name, value }) => `${name}: ${value}`);
   return [node.detail, ...figures].filter((line) => line !== '').join('\n');

@@ -1,4 +1,4 @@
-/** Profile of a column: counts, range, distribution, frequent values. */
+/** Shows the profile of a column: counts, range, distribution and frequent values. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { Bin, Profile } from '../model/profile.js';
@@ -71,7 +71,7 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
   );
 }
 
-/** Any count above zero gets a visible bar. */
+/** Returns the height of a bar. Every nonzero count gets a visible bar. */
 function barHeight(count: number, maxCount: number): number {
   return count === 0 ? 0 : Math.max(1, (32 * count) / maxCount);
 }

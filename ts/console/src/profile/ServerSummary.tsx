@@ -1,4 +1,4 @@
-/** Profile of a column over all rows, computed by the server while it is shown. */
+/** Shows a column profile that the server computes over all rows while the profile is open. */
 import '../styles/profile.css';
 import { createEffect, createSignal, on, onCleanup, Show, type JSX } from 'solid-js';
 import { aborted } from '../api/client.js';
@@ -13,7 +13,7 @@ import { texts } from '../texts.js';
 interface ServerSummaryProps {
   readonly column: ProfiledColumn;
   readonly rows: Rows;
-  /** Waits for a slot in the queue; returns a function that releases it. */
+  /** Waits for a slot in the queue and returns a function that releases the slot. */
   readonly enter?: (signal: AbortSignal) => Promise<() => void>;
 }
 

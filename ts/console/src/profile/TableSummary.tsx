@@ -1,4 +1,4 @@
-/** Profiles of all columns of a table, requested one after the other. */
+/** Shows profiles of a table's columns, which are requested one at a time. */
 import '../styles/profile.css';
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { ServerSummary } from './ServerSummary.js';
@@ -8,7 +8,7 @@ import { fill } from '../fill.js';
 import { countText } from '../model/format.js';
 import { texts } from '../texts.js';
 
-/** Number of columns to profile at first, and each time more are requested. */
+/** Number of columns profiled initially, and added with each click on the button below the list. */
 const STEP = 24;
 
 export default function TableSummary(props: {
@@ -18,7 +18,7 @@ export default function TableSummary(props: {
   const [limit, setLimit] = createSignal(STEP);
   const [requestedAt, setRequestedAt] = createSignal(new Date());
   const enter = serialQueue();
-  // A commit reloads the columns, but unchanged columns are not profiled again.
+  // A commit reloads the column list. Unchanged columns are not profiled again.
   const columns = createMemo(
     () => props.columns.map(({ name, type }) => ({ name, type })),
     undefined,

@@ -1,6 +1,6 @@
 /**
- * Queries for the profile of a column, and the parsers of their results. Names are quoted; the only
- * values inserted into a statement are numbers formatted here.
+ * Builds the queries for a column profile and parses their results. Names are quoted; the only
+ * values inserted into statements are numbers formatted in this module.
  */
 import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
 import { grouped } from '../model/format.js';
@@ -10,13 +10,13 @@ import { identifier } from '../sql/names.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** The rows to profile. */
+/** The rows that a profile covers. */
 export interface Rows {
-  /** SQL text after FROM. */
+  /** Source of all rows: the SQL text after FROM. */
   readonly from: string;
-  /** SQL text after FROM that selects only some rows; used if reading all rows takes too long. */
+  /** Source of a sample of the rows, used if reading all rows takes too long. */
   readonly sample: string;
-  /** Description of these rows. */
+  /** Describes the sample to the user. */
   readonly sampleName: string;
 }
 
@@ -49,7 +49,7 @@ export function rowsOfQuery(statement: string): Rows {
   };
 }
 
-/** Profile of a column so far, and the range over which its distribution can be counted. */
+/** The first figures of a column profile, and the numeric range of the column's values. */
 export interface Facts {
   readonly profile: Profile;
   readonly low: number | undefined;
@@ -57,8 +57,8 @@ export interface Facts {
 }
 
 /**
- * Query that returns one row: the number of rows, the number of values that are not null, and their
- * range and mean.
+ * Returns a query for a single row: the row count, the count of non-null values, and their range
+ * and mean.
  */
 export function factsQuery({ name, type }: ProfiledColumn, from: string): string {
   const column = identifier(name);
@@ -105,7 +105,7 @@ export function factsOf(answer: Answer): Facts {
 }
 
 /**
- * Query for the number of distinct values, which is not counted for arrays, binary values and
+ * Returns a query for the number of distinct values, or `undefined` for arrays, binary values and
  * booleans.
  */
 export function distinctQuery({ name, type }: ProfiledColumn, from: string): string | undefined {
@@ -115,8 +115,8 @@ export function distinctQuery({ name, type }: ProfiledColumn, from: string): str
 }
 
 /**
- * Query for the counts in equal divisions of the range, or for the counts of the most frequent
- * values.
+ * Returns a query for the histogram of a numeric or time column, or for the most frequent values of
+ * any other column.
  */
 export function shapeQuery(column: ProfiledColumn, facts: Facts, from: string): string | undefined {
   const { name, type } = column;
@@ -153,7 +153,7 @@ export function shaped({ profile, low, high }: Facts, type: string, answer: Answ
     text: String(cell('value')),
     count: Number(cell('n')),
   }));
-  // If all values are distinct, none is frequent.
+  // If all values are distinct, no value is frequent.
   return { ...profile, frequent: (frequent[0]?.count ?? 0) > 1 ? frequent : [] };
 }
 
@@ -166,8 +166,8 @@ function binsOf(
   const width = (high - low) / BINS;
   const counts = Array<number>(BINS).fill(0);
   for (const [bin, count] of bins) {
-    // The largest value falls into an extra bucket at the end, and rounding may put the smallest
-    // before the first bucket.
+    // width_bucket puts the largest value into an extra bucket at the end. Rounding may put the
+    // smallest value before the first bucket.
     const at = Math.min(BINS, Math.max(1, bin)) - 1;
     counts[at] = (counts[at] ?? 0) + count;
   }

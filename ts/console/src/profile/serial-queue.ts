@@ -1,4 +1,4 @@
-/** A queue that runs work one at a time, in the order of arrival. */
+/** Creates a queue that runs tasks one at a time, in order of arrival. */
 export function serialQueue(): (signal: AbortSignal) => Promise<() => void> {
   let last: Promise<void> = Promise.resolve();
   return async (signal) => {
@@ -6,7 +6,7 @@ export function serialQueue(): (signal: AbortSignal) => Promise<() => void> {
     let release = (): void => undefined;
     const own = new Promise<void>((resolve) => (release = resolve));
     last = before.then(() => own);
-    // Aborted work does not block the work queued after it.
+    // An aborted task does not block the tasks queued after it.
     signal.addEventListener('abort', release, { once: true });
     await before;
     return release;

@@ -1,4 +1,4 @@
-/** Profile of one column, requested from the server step by step while it is shown. */
+/** Requests the profile of a column from the server in several queries. */
 import { aborted, query, SqlError } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
 import type { Profile } from '../model/profile.js';
@@ -15,16 +15,16 @@ import { texts } from '../texts.js';
 
 export interface ColumnSummary {
   readonly profile: Profile;
-  /** Describes which rows the profile covers, unless it covers all rows. */
+  /** Describes the profiled rows; absent if the profile covers all rows. */
   readonly sampleName?: string;
-  /** Facts that could not be computed within the time limit. */
+  /** Names of the figures that could not be computed within the limits. */
   readonly missing: readonly string[];
   readonly isWhole: boolean;
 }
 
-/** Time limit per query on the server. */
+/** Time limit per query, enforced by the server. */
 const TIMEOUT_MS = 10_000;
-/** Shorter time limit for exact distinct counts, because they also use memory. */
+/** Time limit for exact distinct counts; shorter because they also use much memory. */
 const DISTINCT_TIMEOUT_MS = 4000;
 
 type RunQuery = (statement: string, timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
@@ -32,7 +32,10 @@ type RunQuery = (statement: string, timeoutMs: number, signal: AbortSignal) => P
 const runOnServer: RunQuery = async (statement, timeoutMs, signal) =>
   await query(statement, { timeoutMs, signal });
 
-/** Yields the profile as it grows. Throws the server's error if the first query fails. */
+/**
+ * Yields the profile after each query. Throws the server's error if the first figures cannot be
+ * read.
+ */
 export async function* summarize(
   column: ProfiledColumn,
   rows: Rows,
@@ -74,7 +77,7 @@ export async function* summarize(
   yield known(true);
 }
 
-/** The result; `undefined` if it exceeds a limit of the server or of the query. */
+/** Runs a query. If the query exceeds a limit, adds `name` to `missing` and returns `undefined`. */
 async function inTime(
   run: () => Promise<Answer>,
   name: string,
@@ -91,7 +94,7 @@ async function inTime(
   }
 }
 
-/** Whether the query exceeded a time or memory limit; a query over fewer rows may succeed. */
+/** True if the query exceeded a time or memory limit; a query over fewer rows may succeed. */
 function isLimit(cause: unknown): boolean {
   return cause instanceof SqlError && /timeout|limit|memory/i.test(cause.message);
 }

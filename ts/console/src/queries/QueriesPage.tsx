@@ -1,4 +1,6 @@
-/** Queries that run on the server, with user and start time; each can be cancelled. */
+/**
+ * Lists the server's running queries with their user and start time. Each query can be cancelled.
+ */
 import { createSignal, Show, type JSX } from 'solid-js';
 import { duration } from '../model/format.js';
 import { announce, showFailure } from '../page/notices.js';

@@ -12,7 +12,7 @@ import { texts } from '../texts.js';
 
 interface OfferProps {
   readonly sync: NotebookSync;
-  /** The notebook in the tab; `undefined` if this page cannot parse it. */
+  /** The notebook in the tab; `undefined` if the console cannot parse the tab's text. */
   readonly mine: Notebook | undefined;
 }
 
@@ -69,7 +69,7 @@ export function MergeOffer(props: OfferProps): JSX.Element {
   );
 }
 
-/** `undefined` if one of the texts cannot be parsed as a notebook. */
+/** Merges the tab's notebook with the newer version; `undefined` if a text cannot be parsed. */
 function mergeOf({ sync, mine }: OfferProps, newer: Opened): Merge | undefined {
   const base = notebookOf(sync.savedNotebook?.text ?? '');
   const theirs = notebookOf(newer.text);

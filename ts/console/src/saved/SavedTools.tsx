@@ -1,4 +1,4 @@
-/** Toolbar of a notebook: whether it is saved on the server, and the button that saves it. */
+/** Toolbar controls that show whether a notebook is saved on the server, and save it. */
 import { createSignal, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import type { MenuItem } from '../ui/Menu.js';
@@ -14,7 +14,7 @@ const POLL_MS = 30_000;
 
 const [shown, show] = createSignal<'versions' | 'share'>();
 
-/** Menu actions on a notebook that is saved on the server. */
+/** Menu actions for a notebook that is saved on the server. */
 export function savedItems(sync: NotebookSync): MenuItem[] {
   const { savedNotebook } = sync;
   if (savedNotebook === undefined || savedNotebook.access === 'read') {

@@ -1,4 +1,4 @@
-/** Users with whom a notebook is shared, and the link by which others can read it. */
+/** Dialog for sharing a notebook with other users, or through a link. */
 import { createSignal, For, onMount, Show, type JSX } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
@@ -62,7 +62,10 @@ export function ShareDialog(props: {
     >
       <Failure text={failure()} />
       <p>{texts.share.hint}</p>
-      {/* Shown once the server has responded, because its response would replace earlier input. */}
+      {/*
+       * The inputs are shown after the server has responded, because its response would overwrite
+       * earlier input.
+       */}
       <Show when={isRead()}>
         <ShareList shares={shares()} onChange={setShares} />
         <AddShare name={name()} onInput={setName} onAdd={add} />
@@ -96,7 +99,7 @@ function LinkChoice(props: {
   );
 }
 
-/** List of users with their access, which can be changed. */
+/** Lists the users who have access. The access of each user can be changed. */
 function ShareList(props: {
   shares: readonly notebooks.Sharing[];
   onChange: (shares: readonly notebooks.Sharing[]) => void;

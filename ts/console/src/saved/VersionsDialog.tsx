@@ -1,4 +1,4 @@
-/** Saved versions of a notebook, which can be viewed and restored as the draft. */
+/** Dialog that shows the saved versions of a notebook and restores one of them as the draft. */
 import { createSignal, createUniqueId, For, onMount, type JSX } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { showToast } from '../page/notices.js';
@@ -15,7 +15,7 @@ export function VersionsDialog(props: {
 }): JSX.Element {
   let dialog!: HTMLDialogElement;
   const title = createUniqueId();
-  // These are signals, because a loading resource would remove the surrounding page, including this
+  // Signals are used because a loading resource would remove the surrounding page, including this
   // dialog.
   const [versions, setVersions] = createSignal<readonly notebooks.Version[]>([]);
   const [chosen, setChosen] = createSignal<number>();

@@ -1,6 +1,6 @@
 /**
- * Merges two users' changes to a notebook, cell by cell. A change that only one side made is
- * accepted. If both sides changed the same cell, the user chooses. Pure.
+ * Merges two users' changes to a notebook, cell by cell. A change that only one user made is
+ * accepted. If both users changed the same cell, the user chooses a version.
  */
 import {
   freeName,
@@ -15,27 +15,27 @@ import { texts } from '../texts.js';
 /** How the user resolves a conflict. */
 export type Choice = 'mine' | 'theirs' | 'both';
 
-/** A cell or setting that both sides changed differently. */
+/** A cell or setting that both users changed differently. */
 export interface Conflict {
   readonly key: string;
   readonly label: string;
-  /** `undefined` if it was deleted. */
+  /** The user's version; `undefined` if the user deleted the cell or setting. */
   readonly mine: string | undefined;
   readonly theirs: string | undefined;
-  /** Whether both versions can be retained next to each other. */
+  /** True if both versions can be kept next to each other. */
   readonly canKeepBoth: boolean;
 }
 
 export interface Merge {
   readonly conflicts: readonly Conflict[];
-  /** Number of cells and settings that only this user has changed. */
+  /** Number of cells and settings that only this user changed. */
   readonly mine: number;
   readonly theirs: number;
-  /** The merged notebook; requires a choice for each conflict. */
+  /** Returns the merged notebook; requires a choice for each conflict. */
   readonly merged: (choices: ReadonlyMap<string, Choice>) => Notebook;
 }
 
-/** The cells or settings of one version by key, in order. */
+/** The cells or settings of one version, in order, by key. */
 type Keyed<T> = ReadonlyMap<string, T>;
 
 interface Comparison<T> {
@@ -80,8 +80,8 @@ function isConflict({ take }: Comparison<unknown>): boolean {
 }
 
 /**
- * SQL cells are identified by name. Text cells are identified by the cell before them, unless their
- * text is unchanged.
+ * Assigns a key to each cell. SQL cells are identified by name. Text cells are identified by the
+ * preceding cell, unless their text is unchanged.
  */
 function keyed(cells: readonly Cell[], before: Keyed<Cell>): Keyed<Cell> {
   const known = new Map<string, string>();
@@ -137,8 +137,8 @@ function compared<T>(
 }
 
 /**
- * The other side's order, unless only this side has reordered the cells. Cells that the other side
- * lacks are inserted at their position here.
+ * Returns the merged order of cells: the other user's order, unless only this user has reordered
+ * cells. Cells that exist in only one version keep their position after the preceding cell.
  */
 function orderOf(
   base: readonly string[],
@@ -176,8 +176,8 @@ function cellConflict({ key, mine, theirs }: Comparison<Cell>): Conflict {
 }
 
 /**
- * A cell as readable text, including its properties, which may differ even if the statement does
- * not.
+ * Returns a cell as readable text, including its properties: they may differ even if the statement
+ * does not.
  */
 function shownCell(cell: Cell): string {
   if (cell.kind === 'markdown') {
@@ -267,9 +267,7 @@ function chosenCells(
   return cells;
 }
 
-/**
- * Gives an unused name to a cell that is kept in addition to the other version of the same name.
- */
+/** Renames a cell that is kept next to the other user's version of the same name. */
 function beside(
   cell: Cell,
   cells: readonly Cell[],

@@ -1,10 +1,10 @@
-/** Opens saved notebooks in a tab without running them. */
+/** Opens saved notebooks in a tab, without running them. */
 import * as notebooks from '../api/notebooks.js';
 import { openPage } from '../page/pages.js';
 import { savedNotebookOf } from './sync.js';
 import type { Workspace } from '../state/workspace.js';
 
-/** Activates the tab that contains the notebook, or opens one. */
+/** Activates the tab that contains the notebook, or opens the notebook in a new tab. */
 export async function openSaved(workspace: Workspace, id: string): Promise<void> {
   if (!select(workspace, id)) {
     add(workspace, await notebooks.open(id));
@@ -33,7 +33,9 @@ function add(workspace: Workspace, opened: notebooks.Opened, link?: string): voi
   workspace.addNotebook(opened.title, opened.text, { approved: false, kept: savedNotebook });
 }
 
-/** The console's URL for a shared notebook, from the link that its owner created. */
+/**
+ * Returns the console's URL for a shared notebook. `link` is the id that the owner's link contains.
+ */
 export function addressOfLink(link: string): string {
   const { origin, pathname } = location;
   return `${origin}${pathname}#notebooks/${link}`;

@@ -1,6 +1,6 @@
 /**
- * Connects a tab's notebook to its version on the server: saves it, and detects versions that other
- * users have saved.
+ * Synchronizes a tab's notebook with the server: saves the notebook, and detects versions that
+ * other users have saved.
  */
 import type { Accessor } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
@@ -18,7 +18,7 @@ export class NotebookSync {
   readonly #isSaving = signal(false);
   readonly isSaving: Accessor<boolean> = this.#isSaving;
   readonly #newer = signal<notebooks.Opened | undefined>(undefined);
-  /** Version that another user has saved since this tab read the notebook. */
+  /** The version that another user has saved since this tab read the notebook. */
   readonly newer: Accessor<notebooks.Opened | undefined> = this.#newer;
   readonly #workspace: Workspace;
   readonly #tab: Tab;
@@ -36,18 +36,18 @@ export class NotebookSync {
     return this.#tab.title;
   }
 
-  /** Restores the text of an earlier version as the draft. */
+  /** Replaces the draft with the text of an earlier version. */
   restore(text: string): void {
     this.#workspace.setDraft(this.#tab.id, text);
   }
 
-  /** Whether the tab has changes that are not saved on the server. */
+  /** True if the tab has changes that are not saved on the server. */
   get isChanged(): boolean {
     const { savedNotebook } = this;
     return savedNotebook?.text !== this.#tab.draft || savedNotebook.title !== this.#tab.title;
   }
 
-  /** Saves the notebook: as the next version, or as a new notebook of this user. */
+  /** Saves the notebook as its next version, or as a new notebook of this user. */
   async save(text = this.#tab.draft, based = this.savedNotebook?.version): Promise<void> {
     const { savedNotebook } = this;
     if (this.isSaving()) {
@@ -87,8 +87,8 @@ export class NotebookSync {
   }
 
   /**
-   * Checks whether another user has saved a newer version. Failures are ignored; the next check
-   * follows.
+   * Checks whether another user has saved a newer version. Errors are ignored, because the check is
+   * repeated.
    */
   async poll(): Promise<void> {
     const { savedNotebook } = this;
@@ -107,12 +107,12 @@ export class NotebookSync {
         this.#workspace.setSaved(this.#tab.id, { ...savedNotebook, access: now.access });
       }
     } catch {
-      // Connection failures are reported elsewhere. If the notebook was deleted, the next save
+      // Connection errors are reported elsewhere. If the notebook was deleted, the next save
       // reports it.
     }
   }
 
-  /** Replaces the notebook with the other user's version; local changes move to a new notebook. */
+  /** Replaces the notebook with the other user's version. Local changes move to a new notebook. */
   takeTheirs(): void {
     const newer = this.newer();
     const workspace = this.#workspace;
@@ -131,7 +131,7 @@ export class NotebookSync {
     this.#newer.set(undefined);
   }
 
-  /** Uses a merged text as the draft, and saves it over the other user's version. */
+  /** Replaces the draft with a merged text, and saves it on top of the other user's version. */
   async saveMerged(text: string): Promise<void> {
     const newer = this.newer();
     if (newer) {

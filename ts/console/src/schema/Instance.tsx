@@ -1,4 +1,4 @@
-/** Name, role and colour of the server, with an edit button for authorized users. */
+/** Shows the server's name, role and colour, with an edit button for authorized users. */
 import { createEffect, createResource, createSignal, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField, type FieldSpec } from '../dialogs/FormField.js';
@@ -72,7 +72,7 @@ function preferenceOf(server: Server, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Adds a value that another client has set and that is not among the choices. */
+/** Adds the current value to the choices if it is missing: another client may have set it. */
 function withOwn(choices: Choices, own: string): Choices {
   return choices.some(([value]) => value === own) ? choices : [...choices, [own, own]];
 }

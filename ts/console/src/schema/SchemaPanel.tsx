@@ -1,6 +1,6 @@
 /**
- * Schema tree: tables by kind; their columns are loaded when a table is expanded. The tree has a
- * single tab stop, which moves with the arrow keys.
+ * The schema tree. It groups tables by kind and loads a table's columns when the table is expanded.
+ * The tree has a single tab stop; the arrow keys move between its rows.
  */
 import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';

@@ -1,4 +1,4 @@
-/** Actions on a table in the tree. */
+/** Menu actions for a table in the schema tree. */
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { showFailure, showToast } from '../page/notices.js';
 import { confirmDrop } from '../dialogs/confirm-drop.js';

@@ -1,4 +1,4 @@
-/** The tree as the flat list of its visible rows. */
+/** Converts the schema tree to a flat list of visible rows. */
 import { type Loading, readyOf } from '../state/loading.js';
 import { ageText, freshnessOf, lagText, STATE_LABELS, stateText } from '../model/views.js';
 import type { ColumnEntry, TableEntry } from '../model/schema.js';
@@ -11,7 +11,7 @@ export type TreeRow =
       readonly id: string;
       readonly name: string;
       readonly count: number;
-      /** Number of views in the group that no longer follow their base table. */
+      /** Number of invalid views in the group. */
       readonly invalid: number;
       readonly open: boolean;
     }
@@ -45,7 +45,10 @@ const GROUPS = [
   { kind: 'view', name: texts.common.views },
 ] as const;
 
-/** `closed` contains the collapsed groups, `opened` the expanded tables. */
+/**
+ * Returns the visible rows. `closed` contains the collapsed groups, and `opened` the expanded
+ * tables.
+ */
 export function treeRows(
   tables: readonly TableEntry[],
   columns: Columns,
@@ -82,7 +85,7 @@ function matches(table: TableEntry, columns: Columns, search: string): boolean {
   return columnsOf(table, columns).some(({ name }) => name.toLowerCase().includes(search));
 }
 
-/** Whether the search text matches an entry's name, or the state shown beside it in the tree. */
+/** True if the search text matches an entry's name or the state shown beside the name. */
 function matchesSearch({ name, suspended, view }: TableEntry, search: string): boolean {
   return (
     name.toLowerCase().includes(search) ||
@@ -130,7 +133,7 @@ function pushTable(
   }
 }
 
-/** Adds the base table and the state of a view, which precede its columns. */
+/** Adds rows for a view's base table and state, which precede its columns. */
 function pushFacts(rows: TreeRow[], id: string, { view }: TableEntry): void {
   if (!view) {
     return;

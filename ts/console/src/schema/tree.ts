@@ -1,4 +1,4 @@
-/** State of the tree: expanded rows, selection, and key navigation. */
+/** State of the schema tree: expanded rows, selection and key navigation. */
 import { createComputed, createMemo, createSignal, type Accessor } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
 import { quoted } from '../sql/names.js';
@@ -8,7 +8,7 @@ import type { Schema } from '../state/schema.js';
 
 export class TreeState {
   readonly rows: Accessor<readonly TreeRow[]>;
-  /** The only row that the Tab key reaches. */
+  /** Id of the selected row, which is the tree's only tab stop. */
   readonly selected: Accessor<string>;
   readonly select: (id: string) => void;
   readonly #setOpen: (row: TreeRow, open: boolean) => void;
@@ -17,7 +17,7 @@ export class TreeState {
     const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
     const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
     const [current, setCurrent] = createSignal('');
-    // Rows with the same id remain the same objects, which preserves their elements and focus.
+    // Rows with the same id keep their object, so that the element and the focus are preserved.
     const [store, setStore] = createStore<{ rows: TreeRow[] }>({ rows: [] });
     createComputed(() => {
       const rows = treeRows(schema.known, schema.columns(), opened(), closed(), filter());
@@ -45,7 +45,7 @@ export class TreeState {
     return this.rows().find((row) => row.id === this.selected());
   }
 
-  /** Expands or collapses a row. For a column, inserts its name into the editor. */
+  /** Expands or collapses a row, or inserts a column's name into the editor. */
   activate(row: TreeRow): void {
     if (row.kind === 'column') {
       editor()?.insert(quoted(row.column.name));
@@ -55,8 +55,8 @@ export class TreeState {
   }
 
   /**
-   * Returns the row that a navigation key leads to, or `undefined` for other keys. Some keys expand
-   * or collapse a row instead of leaving it.
+   * Returns the id of the row that a navigation key selects, or `undefined` for other keys. The
+   * left and right arrow keys may expand or collapse the row instead of leaving it.
    */
   move(key: string): string | undefined {
     const rows = this.rows();

@@ -1,4 +1,7 @@
-/** Frame of the page: rail, schema, workspace, status bar; and the global keys. */
+/**
+ * Lays out the console (navigation rail, schema, workspace, status bar) and handles global
+ * shortcuts.
+ */
 import {
   createEffect,
   createMemo,
@@ -67,7 +70,8 @@ export function App(props: { session: Session }): JSX.Element {
     document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
   });
 
-  // If there are no tables or drafts, the start page opens first, unless a link names a page.
+  // If there are neither tables nor drafts, the console opens the start page, unless a link names a
+  // page.
   createEffect(() => {
     if (isEmpty(session) && session.workspace.isUntouched && !route().isNamed) {
       openFirst('start');
@@ -80,7 +84,7 @@ export function App(props: { session: Session }): JSX.Element {
       classList={{
         'drawer-open': drawer(),
         dropping: dropping(),
-        // On the access page, the list of users replaces the list of tables.
+        // On the access page, the list of users replaces the schema panel.
         'without-side': route().page === 'access',
       }}
     >
@@ -88,7 +92,10 @@ export function App(props: { session: Session }): JSX.Element {
       <Rail session={session} drawer={drawer()} setDrawer={setDrawer} help={() => setHelp(true)} />
       <SchemaPanel session={session} onOpened={() => setDrawer(false)} />
       <main class="main">
-        {/* Stays mounted while hidden, to keep results, scroll positions and editor history. */}
+        {/*
+         * The workspace stays mounted while hidden, to keep results, scroll positions and undo
+         * history.
+         */}
         <div class="workspace-page" hidden={route().page !== 'sql'}>
           <h1 class="visually-hidden">{texts.app.sqlWorkspace}</h1>
           <WorkspaceView session={session} palette={() => setPalette(true)} />
@@ -112,7 +119,7 @@ export function App(props: { session: Session }): JSX.Element {
   );
 }
 
-/** After each sign-in, checks whether this user may list users. */
+/** After each sign-in, checks whether the user may list other users. */
 function knowUsers(session: Session): void {
   const isSignedIn = createMemo(
     () => session.server.hasUsers && session.schema.tables().state === 'ready',
@@ -120,7 +127,7 @@ function knowUsers(session: Session): void {
   createEffect(() => isSignedIn() && void session.server.requestUsers());
 }
 
-/** Warns that any client may use this server. */
+/** Warns that anyone on the network can use this server. */
 function OpenServer(props: { session: Session }): JSX.Element {
   return (
     <Show when={props.session.server.settings()?.config['security.insecure.public'] === true}>
@@ -244,7 +251,10 @@ function PageButtons(props: { help: () => void }): JSX.Element {
   );
 }
 
-/** The start page is offered only while there is nothing else to show. */
+/**
+ * True if the navigation rail shows a page. The start page is listed only while it is active or no
+ * tables exist.
+ */
 function isOffered({ page }: Entry, session: Session): boolean {
   if (page === 'access') {
     return session.server.listsUsers();

@@ -1,4 +1,4 @@
-/** Controls of the result bar: filter the loaded rows, copy rows, export rows. */
+/** Controls in the result bar that filter the loaded rows, copy rows and export rows. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '../api/client.js';
 import type { GridState } from '../grid/state.js';
@@ -15,7 +15,7 @@ import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 const COPIED_ROWS = 10_000;
-/** Delay before a filter is applied, so that typing stays smooth in a large result. */
+/** Delay before a filter is applied, so that typing remains smooth in a large result. */
 const FILTER_AFTER_MS = 150;
 
 export function FilterField(props: {
@@ -78,7 +78,10 @@ function shownCount({ order, result }: ShownProps): number {
   return order?.length ?? result.rows.length;
 }
 
-/** Copies the loaded rows as the grid shows them: filtered, in the grid's row and column order. */
+/**
+ * Converts the loaded rows to text as the grid shows them: filtered, in the grid's row and column
+ * order.
+ */
 function shownAs(form: CopyForm, { state, result, order }: ShownProps, maxRows: number): string {
   const { columns, rows } = result;
   const shown = state.order(columns.length);
@@ -90,13 +93,14 @@ function shownAs(form: CopyForm, { state, result, order }: ShownProps, maxRows: 
 }
 
 /**
- * Word for the copied rows. If further rows are loaded on demand, only the loaded rows are copied.
+ * Returns the label for the copied rows. If further rows are loaded on demand, only the loaded rows
+ * are copied.
  */
 function loadedText({ order, result }: ShownProps): string {
   return result.windows && !order ? texts.gridTools.loaded : texts.gridTools.shown;
 }
 
-/** Exports all rows from the server, or the loaded rows as shown. */
+/** Menu that exports all rows from the server, or the loaded rows as shown. */
 export function ExportMenu(props: ShownProps): JSX.Element {
   const items = (): MenuItem[] => [
     ...EXPORT_FORMATS.map((format) => ({

@@ -1,4 +1,7 @@
-/** All shortcuts, in the browser's modal dialog, which traps focus and restores it. */
+/**
+ * Lists all shortcuts in a modal dialog. The browser traps the focus in the dialog and restores it
+ * afterwards.
+ */
 import { createEffect, For, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { SHORTCUTS } from './shortcuts.js';

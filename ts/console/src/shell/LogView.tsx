@@ -1,4 +1,7 @@
-/** Log of all runs, newest first, retained across reloads: with times and, on request, the plan. */
+/**
+ * Query log: all runs with their times, newest first, and the query plan on request. The log
+ * survives reloads.
+ */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { confirmed } from '../page/questions.js';
 import { countText, duration } from '../model/format.js';
@@ -109,7 +112,7 @@ function Entry(props: { tabs: Tabs; entry: LogEntry }): JSX.Element {
   );
 }
 
-/** Time of an entry; entries from earlier days include the date. */
+/** Formats the time of a log entry. Entries from earlier days include the date. */
 function timeText(at: Date): string {
   const time = at.toTimeString().slice(0, 8);
   const day = `${at.getMonth() + 1}-${at.getDate()}`;

@@ -1,4 +1,6 @@
-/** The active page, if it is not the workspace. Each page is loaded on first use. */
+/**
+ * Shows the active page unless it is the workspace. The code of each page is loaded on first use.
+ */
 import { lazy, Match, Suspense, Switch, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { route } from '../page/pages.js';

@@ -1,4 +1,4 @@
-/** Command palette: type part of a name and press Enter to run it. */
+/** Command palette: finds commands by part of their name and runs the selected command. */
 import { createMemo, createSignal, For, on, onMount, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { commandsOf, type Command } from './commands.js';
@@ -23,7 +23,7 @@ interface PaletteProps {
 
 export default function Palette(props: PaletteProps): JSX.Element {
   let dialog!: HTMLDialogElement;
-  // The list does not change while it is visible, except when the user's permissions become known.
+  // The list of commands is computed once, and again if the user's permissions become known.
   const all = createMemo(
     on(
       () => props.session.server.listsUsers(),
@@ -141,7 +141,8 @@ function Foot(): JSX.Element {
 }
 
 /**
- * The first few commands in each group that contain every typed word; prefix matches come first.
+ * Returns the first few commands in each group that contain every typed word. Prefix matches come
+ * first.
  */
 function matching(all: readonly Command[], search: string): Command[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
@@ -164,7 +165,7 @@ function matching(all: readonly Command[], search: string): Command[] {
   return order.flatMap((group) => groups.get(group) ?? []);
 }
 
-/** Underlines the first typed word. */
+/** Highlights the first typed word in a text. */
 function Marked(props: { text: string; search: string }): JSX.Element {
   const at = createMemo(() => {
     const word = props.search.trim().toLowerCase().split(/\s+/)[0] ?? '';

@@ -1,4 +1,4 @@
-/** Result pane: grid, chart or log, with a one-line summary of the last run. */
+/** Result pane: grid, chart, plan or log, and a one-line summary of the last run. */
 import {
   createEffect,
   createMemo,
@@ -43,12 +43,12 @@ import { texts } from '../texts.js';
 const Chart = lazy(() => import('../chart/Chart.js'));
 const PlanView = lazy(() => import('../plan/PlanView.js'));
 
-/** Whether to show a chart beside the grid, until the user chooses otherwise. */
+/** Storage key of the user's choice to show the chart beside the grid. */
 const BESIDE = 'tidemark.chart-beside';
-/** Minimum width for grid and chart side by side. */
+/** Minimum window width for showing the grid and the chart side by side. */
 const WIDE = '(min-width: 1180px)';
 
-/** Minimum number of rows for a chart to open beside the grid. */
+/** Minimum number of rows for which a chart opens beside the grid. */
 const MIN_CHARTED_ROWS = 8;
 
 export function ResultPane(props: { session: Session }): JSX.Element {
@@ -58,7 +58,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const result = createMemo(() => runner().result());
   const views = viewsOf(workspace, () => asOf(result(), runner().revision()));
   const { state, order } = arrangementOf(runner, run, result);
-  // The outcome of a run without rows hides the previous rows until the user returns to them.
+  // The outcome of a run without rows covers the previous rows until the user chooses to see them.
   const [showsRows, setShowsRows] = createSignal(false);
   createEffect(on(run, (now) => now?.state === 'running' && setShowsRows(false)));
   const isRowless = (): boolean => {
@@ -133,7 +133,7 @@ function FollowButton(props: { tabs: Tabs; result: Result }): JSX.Element {
   );
 }
 
-/** The user's arrangement of a tab's grid, and the resulting order of rows. */
+/** Returns the state of a tab's grid and the resulting order of rows. */
 function arrangementOf(
   runner: () => Runner,
   run: () => Run | undefined,
@@ -143,7 +143,7 @@ function arrangementOf(
   createEffect(() => state().adopt(result()?.columns ?? []));
   const order = createMemo((): RowOrder => {
     const shown = asOf(result(), runner().revision());
-    // While rows arrive, they are shown in their original order.
+    // While rows arrive, the grid shows them in their original order.
     if (!shown || run()?.state === 'running') {
       return undefined;
     }
@@ -161,8 +161,8 @@ interface Views {
 }
 
 /**
- * Grid and chart side by side if there is enough space and a time column; otherwise, one of the
- * four views alone.
+ * Shows the grid and the chart side by side if the window is wide enough and the result has a time
+ * column. Otherwise, shows a single view.
  */
 function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
   const wide = useMedia(WIDE);
@@ -175,7 +175,7 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
   const view = (): ResultView => workspace.view();
   const setView = (next: ResultView): void => workspace.setView(next);
   const isAlone = (): boolean => view() === 'plan' || view() === 'log';
-  // For a few rows the grid is enough; a chart is drawn on request.
+  // For only a few rows, the grid is enough. The user can still open the chart.
   const mayBeBoth = (): boolean =>
     wide() && isTimed() && !isAlone() && (result()?.rows.length ?? 0) >= MIN_CHARTED_ROWS;
   const both = (): boolean => beside() && mayBeBoth();
@@ -188,7 +188,7 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
       if (pressed === 'plan' || pressed === 'log') {
         setView(view() === pressed ? 'grid' : pressed);
       } else if (both()) {
-        // While both views are visible, pressing a view's button hides that view.
+        // If both views are visible, pressing a view's button hides that view.
         setBeside(false);
         setView(pressed === 'grid' ? 'chart' : 'grid');
       } else if (mayBeBoth() && view() !== pressed) {
@@ -231,13 +231,13 @@ interface RowsProps {
   readonly state: GridState;
   readonly order: RowOrder;
   readonly running: boolean;
-  /** Set if the rows come from before a reload. */
+  /** The stored result, if its rows were read before the page was reloaded. */
   readonly earlier: EarlierResult | undefined;
 }
 
 const NO_OPTIONS = {};
 
-/** Rows of an annotation query, with the values of the tab's parameters. */
+/** Runs an annotation query with the values of the tab's parameters. */
 async function annotated(session: Session, text: string, signal: AbortSignal) {
   const [{ annotate }, { bind }] = await Promise.all([
     import('../chart/annotations.js'),
@@ -338,7 +338,7 @@ function Summary(props: {
   );
 }
 
-/** Whole seconds since the running statement began; 0 if none runs. */
+/** Counts the whole seconds since the running statement started; 0 if no statement is running. */
 function useElapsedSeconds(run: () => Run | undefined): () => number {
   const [seconds, setSeconds] = createSignal(0);
   createEffect(() => {
@@ -363,7 +363,7 @@ function stateText(run: Run, rows: number): string {
   return run.hasRows ? fill(texts.result.soFar, { state: word, rows: rowsText(rows) }) : word;
 }
 
-/** Describes which of the rows are loaded. */
+/** Describes which rows are loaded. */
 function shownText(result: Result | undefined, count: number): string {
   const skipped = result?.skipped ?? 0;
   return skipped === 0
@@ -409,7 +409,7 @@ function GridOrNothing(props: RowsProps): JSX.Element {
   );
 }
 
-/** Tells the user when the rows from before a reload were read. */
+/** Note that shows when the rows of a stored result were read. */
 function OfBefore(props: { statements: Statements; earlier: EarlierResult }): JSX.Element {
   const text = (): string => {
     const { at, total, result } = props.earlier;
@@ -456,7 +456,7 @@ function NoResult(props: { run: Run | undefined; workspace: Workspace }): JSX.El
   );
 }
 
-/** Outcome of a run without rows: an error, or a statement that returns none. */
+/** Shows the outcome of a run without rows: an error, or the completion of a statement. */
 function Outcome(props: {
   run: Run | undefined;
   hasRows: boolean;
@@ -508,7 +508,7 @@ function Outcome(props: {
   );
 }
 
-/** The line with the server's error position, and a caret below the position. */
+/** Returns the line that contains the error position, and a caret to print below it. */
 function errorExcerpt(run: Run | undefined): { line: string; caret: string } | undefined {
   const offset = run?.failure?.offset;
   if (!run || offset === undefined) {

@@ -1,4 +1,4 @@
-/** Status bar: connection, activity, ingestion, memory, time zone, server version. */
+/** Status bar: shows connection, activity, ingestion, memory, time zone and server version. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { grouped, bytesText } from '../model/format.js';
 import { Account } from '../signin/Account.js';
@@ -72,7 +72,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
   );
 }
 
-/** Warns of background jobs that fail, or that will not restart by themselves. */
+/** Warns of background jobs that fail or that have stopped and will not restart automatically. */
 function TroubledJobs(props: { jobs: readonly Job[] }): JSX.Element {
   const text = (): string => {
     const count = (state: Job['state']): number =>

@@ -1,4 +1,4 @@
-/** Tab bar: select, rename, move, close and reopen tabs, and save them all as a file. */
+/** Tab bar: selects, renames, moves, closes and reopens tabs, and exports all tabs to a file. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/tab.js';

@@ -1,4 +1,4 @@
-/** Workspace: tabs, the editor, its problems, and the result below. */
+/** The SQL workspace: tabs, the editor with its problems, and the result pane below. */
 import {
   createEffect,
   createMemo,
@@ -29,7 +29,10 @@ import { texts } from '../texts.js';
 const FollowView = lazy(() => import('../follow/FollowView.js'));
 const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
 
-/** Initial height of the editor as a fraction of the window height; the result gets more. */
+/**
+ * Initial height of the editor as a fraction of the window height. The result gets the larger
+ * share.
+ */
 const EDITOR_FRACTION = 0.38;
 const MIN_EDITOR = 96;
 const MIN_RESULT = 140;
@@ -152,7 +155,9 @@ function Toolbar(props: { session: Session }): JSX.Element {
   );
 }
 
-/** The editor's code is a separate file, loaded after the shell is visible. */
+/**
+ * Hosts the SQL editor. The editor's code is a separate chunk, loaded after the shell is visible.
+ */
 function EditorHost(props: { session: Session }): JSX.Element {
   let host!: HTMLDivElement;
   let created: SqlEditor | undefined;

@@ -1,4 +1,4 @@
-/** Palette entries: commands, tables, and queries from the log. */
+/** Builds the entries of the command palette: commands, tables, and queries from the log. */
 import { KIND_ICONS, KIND_LABELS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { approximate } from '../model/format.js';
@@ -119,7 +119,7 @@ function namedCommands(session: Session, help: () => void): Command[] {
   ];
 }
 
-/** Logged queries, each listed once, with its last run. */
+/** Returns each logged query once, with the time of its last run. */
 function logged(session: Session): Command[] {
   const seen = new Map<string, LogEntry>();
   for (const entry of session.workspace.log()) {

@@ -2,7 +2,7 @@
 import { openPage, route } from '../page/pages.js';
 import { dropped } from '../page/imports.js';
 
-/** Listens until the returned function is called. */
+/** Starts listening for dropped files. Call the returned function to stop. */
 export function takeDrops(setDropping: (isOver: boolean) => void): () => void {
   const over = (event: DragEvent): void => {
     if (event.dataTransfer?.types.includes('Files')) {

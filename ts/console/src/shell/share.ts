@@ -1,5 +1,6 @@
 /**
- * Links that contain SQL text. The text is in the fragment, which browsers do not send to servers.
+ * Links that contain SQL text. The text is stored in the URL fragment, which browsers do not send
+ * to servers.
  */
 import { editor } from '../state/editor.js';
 import type { Workspace } from '../state/workspace.js';
@@ -8,7 +9,7 @@ import { texts } from '../texts.js';
 
 const MARK = '#query=';
 
-/** URL that opens a text in this console. */
+/** Returns a URL that opens a SQL text in this console. */
 function linkTo(text: string): string {
   const { origin, pathname } = location;
   return `${origin}${pathname}${MARK}${encodeURIComponent(text)}`;
@@ -20,7 +21,7 @@ export function copyLink(workspace: Workspace, all: boolean): void {
   void copy(linkTo(text ?? ''), all ? texts.tabs.linkTab : texts.tabs.linkStatement);
 }
 
-/** Removes the text from the URL and returns it, so that it is used only once. */
+/** Removes the shared text from the URL and returns it, so that the link runs only once. */
 export function takeShared(): string | undefined {
   const { hash, pathname, search } = location;
   if (!hash.startsWith(MARK)) {

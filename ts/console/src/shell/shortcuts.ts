@@ -1,4 +1,4 @@
-/** Global shortcuts. They are matched by physical key, independently of the keyboard layout. */
+/** Global shortcuts. Most are matched by physical key, independently of the keyboard layout. */
 import type { Session } from '../state/session.js';
 import type { ResultView } from '../state/tab.js';
 import { route } from '../page/pages.js';
@@ -156,7 +156,7 @@ function altKey(event: KeyboardEvent, session: Session): (() => void) | undefine
   }
 }
 
-/** Whether typed characters go to a text field or an editor. An editor is inside a shadow root. */
+/** True if typed characters go to a text field or to an editor, which is inside a shadow root. */
 function inText(): boolean {
   const focused = document.activeElement;
   return (

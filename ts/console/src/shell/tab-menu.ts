@@ -1,4 +1,7 @@
-/** Actions on all tabs: reopen closed tabs, save all tabs to a file, open such a file. */
+/**
+ * Menu actions for tabs: reopen closed tabs, export all tabs to a file, and import tabs from a
+ * file.
+ */
 import { withNotebooks } from '../notebook/load.js';
 import type { Session } from '../state/session.js';
 import { showFailure, showToast } from '../page/notices.js';

@@ -1,4 +1,4 @@
-/** The signed-in user and the sign-out button in the status bar. */
+/** Shows the signed-in user and the sign-out button in the status bar. */
 import { Show, type JSX } from 'solid-js';
 import { signIn } from './state.js';
 import type { Workspace } from '../state/workspace.js';

@@ -1,6 +1,6 @@
 /**
- * Sign-in page for name and password or for the identity provider, depending on what the server
- * accepts.
+ * Sign-in page. It offers a password form, and single sign-on if the server has an identity
+ * provider.
  */
 import { createSignal, onMount, Show, type JSX } from 'solid-js';
 import type { Settings } from '../api/client.js';
@@ -17,9 +17,7 @@ import { texts } from '../texts.js';
 export default function SignInPage(props: { settings: Settings }): JSX.Element {
   const [problem, setProblem] = createSignal(noticeOf());
   const [busy, setBusy] = createSignal(false);
-  /**
-   * Whether the message only explains why a new sign-in is needed and is therefore not an error.
-   */
+  /** True if the message explains why a new sign-in is needed and is therefore not an error. */
   const isNotice = (): boolean => problem() !== '' && problem() === noticeOf();
   const byProvider = (): boolean => hasProvider(props.settings.config);
 
@@ -40,7 +38,7 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
   onMount(() => {
     const expected = signIn();
     const isUnexpected = expected.state === 'out' && expected.notice === undefined;
-    // A returning user may be signed in silently, unless they signed out or the redirects loop.
+    // A returning user is signed in silently, unless the user signed out or the redirects loop.
     if (byProvider() && isUnexpected && lastUser() !== undefined && !hasLeft() && !busy()) {
       if (mayTryAgain()) {
         void leave('none');
@@ -69,8 +67,8 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
               const authorization = basic(user, password);
               const name = await beginSession(authorization);
               if (!isSecureContext) {
-                // Without HTTPS, browsers do not report which site's page sends a cookie, so the
-                // server ignores the cookie.
+                // Without HTTPS, browsers do not report which site sent a request with a cookie, so
+                // the server ignores the cookie.
                 useTokens(() => Promise.resolve(authorization));
               }
               signedIn(name ?? user);
@@ -124,7 +122,9 @@ function ProviderChoice(props: { busy: boolean; leave: (prompt?: Prompt) => void
 
 function PasswordForm(props: {
   busy: boolean;
-  /** Whether this is the preferred way to sign in; an identity provider takes precedence. */
+  /**
+   * True if the password is the preferred way to sign in. An identity provider takes precedence.
+   */
   isPrimary: boolean;
   submit: (user: string, password: string) => void;
 }): JSX.Element {

@@ -1,6 +1,7 @@
 /**
- * Runs before the page is shown. Handles a redirect from the identity provider, and immediately
- * removes its parameters from the URL, so that no history entry and no `Referer` contains the code.
+ * Handles a redirect from the identity provider before the page is shown. The parameters are
+ * removed from the URL immediately, so that neither the browser history nor a `Referer` header
+ * contains the authorization code.
  */
 import type { RedirectAnswer } from './complete.js';
 import { signedOut } from './state.js';

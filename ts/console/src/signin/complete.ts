@@ -1,5 +1,6 @@
 /**
- * Handles the return from the identity provider: exchanges its response for tokens and a session.
+ * Completes a sign-in after the redirect: exchanges the provider's authorization code for tokens
+ * and starts a session.
  */
 import { settings } from '../api/client.js';
 import { beginSession, endSession } from './login.js';
@@ -10,7 +11,7 @@ import { Tokens } from './tokens.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** The identity provider's response, as found in the URL. */
+/** The identity provider's response, read from the URL. */
 export interface RedirectAnswer {
   readonly state: string;
   readonly code: string | undefined;
@@ -20,7 +21,7 @@ export interface RedirectAnswer {
   readonly issuer: string | undefined;
 }
 
-/** Errors from a provider that was not allowed to prompt the user. */
+/** Errors that a provider returns if it may not prompt the user but would have to. */
 const NEEDS_USER = [
   'login_required',
   'interaction_required',
@@ -29,7 +30,8 @@ const NEEDS_USER = [
 ];
 
 /**
- * Signs the user in, or marks the user as signed out without a notice. Throws user-readable errors.
+ * Signs the user in, or marks the user as signed out if a silent sign-in is impossible. Throws
+ * user-readable errors.
  */
 export async function complete(answer: RedirectAnswer): Promise<void> {
   const request = takeRequest();
@@ -62,13 +64,11 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   signedIn(name, true);
 }
 
-/**
- * Restores the query and fragment that were requested before the redirect, always on the same page.
- */
+/** Restores the query string and fragment from before the redirect. The path never changes. */
 function restoreAddress(returnTo: string): void {
   if (/^(?:\?[^#]*)?(?:#.*)?$/s.test(returnTo)) {
     history.replaceState(null, '', location.pathname + returnTo);
-    // Replacing the URL does not trigger this event, which activates the page.
+    // Replacing the URL does not trigger the event that activates the page.
     dispatchEvent(new HashChangeEvent('hashchange'));
   }
 }

@@ -1,19 +1,18 @@
 /**
- * The only way to leave a signed-in page, whether initiated by the button, the server, the provider
- * or another window. The data that the user saw is still in the page's memory, so the document is
- * replaced.
+ * Ends a signed-in page after the user, the server, the provider or another window has signed the
+ * user out. The document is replaced, because its memory still contains the user's data.
  */
 import { clearRecords, sealUnsaved, UNSAVED } from '../state/store.js';
 import type { Workspace } from '../state/workspace.js';
 import { exited, forgetUser, leaveNotice, signedInUser } from './memory.js';
 
-/** Maximum delay of a sign-out while the server does not respond. */
+/** Maximum time that a sign-out waits for changes to be saved if the server does not respond. */
 const MAX_SAVE_MS = 3000;
 
 interface Ending {
   readonly workspace: Workspace;
   readonly user: string;
-  /** Reason shown on the next page. */
+  /** Reason for the sign-out, shown on the next page. */
   readonly notice: string | undefined;
   /** URL to open next; the sign-in page by default. */
   readonly address?: URL;
@@ -37,8 +36,8 @@ export async function endPage({ workspace, user, notice, address }: Ending): Pro
   if (notice !== undefined) {
     leaveNotice(notice);
   }
-  // Replaces this history entry, so that going back does not restore the page. The fragment is
-  // omitted because it may name tables.
+  // Replaces this history entry, so that the back button does not restore the page. The fragment is
+  // dropped because it may name tables.
   location.replace(address ?? location.pathname);
 }
 

@@ -1,7 +1,7 @@
 /**
- * Validates an ID token. The token comes directly from the token endpoint over a connection that
- * the browser has authenticated, which replaces the signature check (OpenID Connect Core, 3.1.3.7).
- * The server checks the signature of the tokens that it receives.
+ * Validates an ID token. The token comes directly from the token endpoint over TLS, which replaces
+ * the signature check (OpenID Connect Core, 3.1.3.7). The server checks the signature of every
+ * token that it receives.
  */
 import { decodeText, digest, encodeBytes } from './random.js';
 import { fill } from '../fill.js';
@@ -12,16 +12,16 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface Expected {
   readonly issuer: string | undefined;
   readonly clientId: string;
-  /** `undefined` for a refresh. */
+  /** Nonce of the request; `undefined` for a token refresh. */
   readonly nonce: string | undefined;
   readonly accessToken: string;
-  /** Seconds since 1970. */
+  /** Current time in seconds since 1970. */
   readonly now: number;
 }
 
 const SKEW_SECONDS = 30;
 
-/** Returns the claims of a valid token; throws the reason if the token is invalid. */
+/** Returns the claims of a valid token. Throws an error with the reason if the token is invalid. */
 export async function readIdToken(token: string, expected: Expected): Promise<Claims> {
   const [head = '', body = '', signature] = token.split('.');
   let header: Claims;

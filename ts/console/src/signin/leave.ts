@@ -1,13 +1,14 @@
-/** Redirect to the identity provider: Authorization Code with PKCE, state and nonce. */
+/**
+ * Redirects to the identity provider, using the authorization code flow with PKCE, state and nonce.
+ */
 import { rememberRequest } from './memory.js';
 import type { Provider } from './provider.js';
 import { challengeOf, randomText } from './random.js';
 import { texts } from '../texts.js';
 
-/** `none`: never prompts the user; `login`: always prompts, even if the provider knows the user. */
+/** `none` never prompts the user; `login` always prompts, even if the provider knows the user. */
 export type Prompt = 'none' | 'login';
 
-/** Redirects this page to the identity provider. */
 export async function redirectToProvider(provider: Provider, prompt?: Prompt): Promise<void> {
   if (!isSecureContext) {
     throw new Error(texts.signIn.needsHttps);

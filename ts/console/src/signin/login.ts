@@ -1,11 +1,11 @@
-/** Sends credentials to the server once; its session cookie replaces them afterwards. */
+/** Sends credentials to the server once. Afterwards, the server's session cookie replaces them. */
 import { execAddress } from '../api/client.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 /**
- * Begins a session; resolves to the user's name on the server. Throws user-readable errors. The
- * credentials are not stored.
+ * Starts a session and returns the user's name on the server. The credentials are not stored.
+ * Throws user-readable errors.
  */
 export async function beginSession(authorization: string): Promise<string | undefined> {
   let response;
@@ -25,12 +25,12 @@ export async function beginSession(authorization: string): Promise<string | unde
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Ends the session if the server can be reached; it is not retried. */
+/** Ends the session if the server can be reached. A failed request is not retried. */
 export async function endSession(headers: Record<string, string>): Promise<void> {
   await fetch(execAddress('select 1', { session: 'false' }), { headers }).catch(() => undefined);
 }
 
-/** Encodes name and password as UTF-8. */
+/** Returns a Basic authorization header for a name and password, encoded as UTF-8. */
 export function basic(user: string, password: string): string {
   const bytes = new TextEncoder().encode(`${user}:${password}`);
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;

@@ -1,61 +1,60 @@
 /**
- * State that outlives a redirect. Per tab: the values of one request, which can be used once, and
- * the reason for a sign-in. Per browser: the last user, the current user, and whether a user has
- * signed out. None of it is a credential.
+ * Sign-in state that survives a redirect. Each tab stores the values of one request, which can be
+ * used only once, and the reason for a sign-in. The browser stores the last user, the current user,
+ * and whether the user has signed out. The state contains no credentials.
  */
 import { texts } from '../texts.js';
 
-/** One request to the provider, until its response arrives. */
+/** A request to the provider that has not been answered yet. */
 export interface PendingRequest {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
   readonly redirectUri: string;
-  /** Query and fragment of the requested page: never another host. */
+  /** Query string and fragment of the requested page; never names another host. */
   readonly returnTo: string;
-  /** Whether the provider must not prompt the user. */
+  /** True if the provider must not prompt the user. */
   readonly silent: boolean;
 }
 
 const REQUEST = 'tidemark.sign-in.request';
 const ATTEMPTS = 'tidemark.sign-in.attempts';
 const LAST_USER = 'tidemark.sign-in.last-user';
-/**
- * The key is separate for each server, because one origin may have several servers at different
- * paths.
- */
+/** The key contains the path, because one origin may host several servers at different paths. */
 const LEFT = `tidemark.sign-in.left ${location.pathname}`;
 const USER = `tidemark.sign-in.user ${location.pathname}`;
 const NOTICE = 'tidemark.sign-in.notice';
-/** Entries that survive a sign-out: appearance and sign-in state. */
+/** Entries that survive a sign-out: appearance settings and sign-in state. */
 const RETAINED = [LAST_USER, LEFT, USER, REQUEST, ATTEMPTS, 'tidemark.theme', 'tidemark.zone'];
-/** Earlier versions of the console stored names without the prefix. */
+/** Matches the console's storage keys. Earlier versions stored `active-tab` without the prefix. */
 const OWN_NAME = /^tidemark\.|^active-tab$/;
-/** Maximum number of redirects without success; after that, only the user can request one. */
+/**
+ * Maximum number of automatic redirects without success. After that, only the user can start one.
+ */
 const MAX_ATTEMPTS = 3;
 
-/** Whether the user signed out in this window. */
+/** True if the user signed out in this window. */
 let hasLeftHere = false;
 
 export function rememberRequest(request: PendingRequest): void {
   sessionStorage.setItem(REQUEST, JSON.stringify(request));
 }
 
-/** Returns the request that the current response answers; can be used only once. */
+/** Returns the pending request and removes it, so that it can be used only once. */
 export function takeRequest(): PendingRequest | undefined {
   const text = sessionStorage.getItem(REQUEST);
   sessionStorage.removeItem(REQUEST);
   return text === null ? undefined : (JSON.parse(text) as PendingRequest);
 }
 
-/** Counts a redirect that the user did not request; returns false if there were too many. */
+/** Counts an automatic redirect and returns false if there were too many. */
 export function mayTryAgain(): boolean {
   const attempts = Number(sessionStorage.getItem(ATTEMPTS) ?? 0);
   sessionStorage.setItem(ATTEMPTS, String(attempts + 1));
   return attempts < MAX_ATTEMPTS;
 }
 
-/** Called when the identity provider has authenticated `user`. */
+/** Records that the identity provider has authenticated `user`. */
 export function succeeded(user: string): void {
   sessionStorage.removeItem(ATTEMPTS);
   localStorage.setItem(LAST_USER, user);
@@ -67,12 +66,12 @@ export function entered(user: string): void {
   localStorage.setItem(USER, user);
 }
 
-/** Records for all windows that the user has signed out. */
+/** Records for all windows that no user is signed in. */
 export function exited(): void {
   localStorage.removeItem(USER);
 }
 
-/** The signed-in user, as last recorded by any window. */
+/** Returns the signed-in user that any window recorded last. */
 export function signedInUser(): string | undefined {
   return localStorage.getItem(USER) ?? undefined;
 }
@@ -80,12 +79,12 @@ export function signedInUser(): string | undefined {
 /** Calls `listener` when another window may have changed the signed-in user. */
 export function onUserChanged(listener: () => void): void {
   addEventListener('storage', ({ key }) => (key === null || key === USER) && listener());
-  // A window that was suspended, or restored from the browser's cache, has missed the event.
+  // A window that was suspended or restored from the browser's cache has missed the storage event.
   addEventListener('pageshow', listener);
   document.addEventListener('visibilitychange', listener);
 }
 
-/** Stores the reason for a sign-in, to be shown by the next page. */
+/** Stores the reason for a sign-in, which the next page shows. */
 export function leaveNotice(notice: string): void {
   sessionStorage.setItem(NOTICE, notice);
 }
@@ -97,8 +96,8 @@ export function takeNotice(): string | undefined {
 }
 
 /**
- * Removes a user's data from the browser's and the tab's storage, except for entries whose names
- * begin with `encrypted`.
+ * Removes a user's data from local and session storage, except for entries whose names begin with
+ * `encrypted`.
  */
 export function forgetUser(encrypted: string): void {
   for (const storage of [localStorage, sessionStorage]) {
@@ -115,7 +114,7 @@ export function lastUser(): string | undefined {
   return localStorage.getItem(LAST_USER) ?? undefined;
 }
 
-/** Whether the user has signed out; afterwards, users are signed in only on request. */
+/** True if the user has signed out. Users who signed out are signed in only on request. */
 export function hasLeft(): boolean {
   return localStorage.getItem(LEFT) !== null;
 }
@@ -125,7 +124,7 @@ export function left(): void {
   hasLeftHere = true;
 }
 
-/** Why the user is no longer signed in. */
+/** Returns the reason why the user is no longer signed in. */
 export function whySignedOut(): string {
   if (!hasLeft()) {
     return texts.signIn.sessionEnded;

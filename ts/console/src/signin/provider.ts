@@ -1,4 +1,4 @@
-/** The server's settings for the identity provider. */
+/** Reads the server's settings for the identity provider. */
 import { texts } from '../texts.js';
 
 export interface Provider {
@@ -9,11 +9,13 @@ export interface Provider {
   readonly endSessionEndpoint: string | undefined;
   readonly redirectUri: string;
   readonly scope: string;
-  /** Whether PKCE is required; if so, a provider known not to support S256 is not used. */
+  /** True if PKCE is required. A provider known not to support S256 is then rejected. */
   readonly pkce: boolean;
-  /** Whether to send the ID token, because the server reads groups from it. */
+  /**
+   * True if requests must send the ID token, because the server reads the user's groups from it.
+   */
   readonly sendsIdToken: boolean;
-  /** Claim that contains the user's name. */
+  /** Name of the claim that contains the user's name. */
   readonly nameClaim: string;
 }
 
@@ -23,7 +25,7 @@ export function hasProvider(config: Config): boolean {
   return config['acl.oidc.enabled'] === true;
 }
 
-/** Throws a user-readable error if the provider cannot be used. */
+/** Reads the provider's settings. Throws a user-readable error if the provider cannot be used. */
 export function readProvider(config: Config): Provider {
   const text = (name: string): string | undefined => {
     const value = config[`acl.oidc.${name}`];

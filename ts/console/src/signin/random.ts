@@ -1,13 +1,13 @@
-/** Random values that cannot be guessed, and their digests, in the protocol's encoding. */
+/** Creates unguessable random values and their digests, encoded as base64url. */
 
 const RANDOM_BYTES = 32;
 
-/** 256 random bits as 43 characters. */
+/** Returns 256 random bits as 43 characters. */
 export function randomText(): string {
   return encodeBytes(crypto.getRandomValues(new Uint8Array(RANDOM_BYTES)));
 }
 
-/** Challenge for a verifier (S256). */
+/** Returns the PKCE challenge for a verifier (method S256). */
 export async function challengeOf(verifier: string): Promise<string> {
   return encodeBytes(await digest('SHA-256', verifier));
 }
@@ -17,7 +17,7 @@ export async function digest(algorithm: string, text: string): Promise<Uint8Arra
   return new Uint8Array(await crypto.subtle.digest(algorithm, bytes));
 }
 
-/** Base64url without padding. */
+/** Encodes bytes as base64url without padding. */
 export function encodeBytes(bytes: Uint8Array): string {
   const text = btoa(String.fromCharCode(...bytes));
   return text.replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');

@@ -1,7 +1,4 @@
-/**
- * Sign-out through the button: from the server, from this page and, if supported, from the
- * provider.
- */
+/** Signs the user out of the server, this page and, if supported, the identity provider. */
 import { credentialHeaders } from '../api/credentials.js';
 import { endPage, saveInTime } from './end.js';
 import { endSession } from './login.js';
@@ -20,7 +17,7 @@ export async function signOut(workspace: Workspace, server: Server, user: string
   await endPage(address ? { ...ending, address } : ending);
 }
 
-/** URL at which the provider ends its session and then redirects back. */
+/** Returns the URL at which the provider ends its session and redirects back to the console. */
 function providerSignOutUrl(
   config: Readonly<Record<string, unknown>>,
   hint: string | undefined,

@@ -1,4 +1,4 @@
-/** Whether a user is signed in, as far as this page knows. */
+/** Sign-in state of this page. */
 import { createSignal, type Accessor } from 'solid-js';
 import { loginAccepted, onLoginRefused, useTokens } from '../api/credentials.js';
 import { entered, whySignedOut } from './memory.js';
@@ -7,14 +7,17 @@ export type SignIn =
   /** The user has not been asked to sign in yet. */
   | { readonly state: 'unasked' }
   | { readonly state: 'in'; readonly user: string; readonly byProvider: boolean }
-  /** The server requires a login; `notice` explains why it is needed again. */
+  /** The server requires a sign-in; `notice` explains why it is needed again. */
   | { readonly state: 'out'; readonly notice: string | undefined };
 
 const [current, setCurrent] = createSignal<SignIn>({ state: 'unasked' });
 
 export const signIn: Accessor<SignIn> = current;
 
-/** With `byProvider`, the name is that of an external user, unknown to the database. */
+/**
+ * Marks a user as signed in. If `byProvider` is true, the name is that of an external user, who is
+ * not in the database.
+ */
 export function signedIn(user: string, byProvider = false): void {
   loginAccepted();
   entered(user);

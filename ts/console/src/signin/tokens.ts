@@ -1,5 +1,5 @@
 /**
- * Tokens of the identity provider, stored only in memory. They are renewed shortly before they
+ * Tokens of the identity provider. They are stored only in memory and renewed shortly before they
  * expire, by one tab at a time.
  */
 import { Unreachable } from '../api/client.js';
@@ -16,14 +16,14 @@ interface TokenSet {
   readonly access: string;
   readonly id: string;
   readonly refresh: string | undefined;
-  /** Time of the renewal, as measured by `performance.now()`. */
+  /** When to renew the tokens, on the clock of `performance.now()`. */
   readonly renewAt: number;
 }
 
 const RENEW_BEFORE_MS = 30_000;
 const SILENT = texts.signIn.providerNotResponding;
 
-/** A permanent refusal by the provider; other failures may be temporary. */
+/** The provider permanently refused to issue tokens. All other failures may be temporary. */
 class GrantRefused extends Error {}
 
 export class Tokens {
@@ -38,7 +38,7 @@ export class Tokens {
     this.#claims = claims;
   }
 
-  /** Exchanges an authorization code; throws user-readable errors. */
+  /** Exchanges an authorization code for tokens. Throws user-readable errors. */
   static async ofCode(
     provider: Provider,
     code: string,
@@ -61,7 +61,7 @@ export class Tokens {
     return new Tokens(provider, set, claims);
   }
 
-  /** Sends these tokens with all further requests, and renews them before they expire. */
+  /** Sends these tokens with all further requests, and renews the tokens before they expire. */
   use(): void {
     useTokens(async () => {
       if (performance.now() >= this.#set.renewAt && this.#set.refresh !== undefined) {
@@ -97,7 +97,7 @@ export class Tokens {
         currentTokens = undefined;
         signedOut(texts.signIn.providerSessionEnded);
       }
-      // Tokens that are still valid are used until they expire.
+      // Tokens that are still valid remain in use until they expire.
     }
   }
 
@@ -135,7 +135,7 @@ export function forgetTokens(): string | undefined {
  * Runs one renewal at a time across all tabs, because using a refresh token twice ends the sign-in.
  */
 async function alone(work: () => Promise<void>): Promise<void> {
-  // Only secure contexts (HTTPS or the local machine) have locks.
+  // The Web Locks API is available only in secure contexts (HTTPS or localhost).
   const locks = (navigator as { locks?: LockManager }).locks;
   await (locks ? locks.request('tidemark.sign-in.refresh', work) : work());
 }

@@ -3,8 +3,8 @@ import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 import { quoted } from './names.js';
 
 /**
- * Returns a query with the columns of a common table expression: the whole WITH clause, then
- * `SELECT *`. Returns `undefined` if the statement ends before its main query.
+ * Returns a query for all columns of a common table expression: the statement's WITH clause
+ * followed by `SELECT *`. Returns `undefined` if the statement ends before its main query.
  */
 export function commonTableQuery(text: string, name: string): string | undefined {
   const { kinds, values, starts } = scan(text);

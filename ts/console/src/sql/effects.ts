@@ -1,12 +1,12 @@
-/** Determines whether a statement can change anything. */
+/** Determines whether a statement can modify the database. */
 import { parse } from '../../../sql/index.js';
 
-/** Whether a statement is a query: only queries may be run just to measure them. */
+/** True if a statement is a query. Only queries may be run merely to measure them. */
 export function isQuery(statement: string): boolean {
   return rootOf(statement) === 'Query';
 }
 
-/** Whether a statement only reads. A statement that cannot be parsed is treated as a write. */
+/** True if a statement only reads. A statement that cannot be parsed is treated as a write. */
 export function onlyReads(statement: string): boolean {
   switch (rootOf(statement)) {
     case 'Empty':
@@ -22,7 +22,7 @@ export function onlyReads(statement: string): boolean {
   }
 }
 
-/** Empty for a statement that cannot be parsed. */
+/** Returns the kind of the root node; empty if the statement cannot be parsed. */
 function rootOf(statement: string): string {
   try {
     const tree = parse(statement);

@@ -1,4 +1,4 @@
-/** Finds the word that caused an error, and the word that the user probably meant. */
+/** Finds the word that caused an error, and suggests the word that the user probably meant. */
 import { nearest } from './names.js';
 import { scan, type Token } from './scanner.js';
 import { spanAt } from './statements.js';
@@ -9,8 +9,8 @@ interface Span {
 }
 
 /**
- * Of the words that a message lists as expected, the word most similar to the written word, in the
- * same case.
+ * Returns the word that the user probably meant: the most similar of the expected words listed in
+ * the message, in the case of the written word.
  */
 export function expectedWord(written: string, message: string): string | undefined {
   const words = [...message.matchAll(/'([a-z]+)'/gi)].map(([, word = '']) => word);
@@ -18,13 +18,16 @@ export function expectedWord(written: string, message: string): string | undefin
   return written === written.toUpperCase() ? near?.toUpperCase() : near;
 }
 
-/** Messages for which the server reports the beginning of the statement as the position. */
+/** Error messages whose reported position is the beginning of the statement. */
 const NAMED: readonly RegExp[] = [
   /^inconvertible value: (?:`(?<quoted>[^`]*)`|(?<value>.*?)) \[/s,
   /^Access denied \[[^\]]* on (?<table>[^(\]]+)/s,
 ];
 
-/** Finds the value or table that a message names; a value that occurs twice is ambiguous. */
+/**
+ * Finds the value or table that a message names. A value that occurs twice is ambiguous and yields
+ * `undefined`.
+ */
 function namedIn(text: string, offset: number, message: string): Token | undefined {
   const groups = NAMED.map((form) => form.exec(message)?.groups).find((found) => found);
   if (groups === undefined) {
@@ -43,8 +46,8 @@ function namedIn(text: string, offset: number, message: string): Token | undefin
 }
 
 /**
- * The wrong part of a text: the token at an offset, or a preceding misspelt word that made this
- * token unexpected. If the message contains a qualified name, only the name's last part.
+ * Returns the range to mark as wrong: the token at the offset, or the misspelt word before it. If
+ * the message contains a qualified name, only the last part of the name is marked.
  */
 export function wrongSpan(text: string, offset: number, message: string): Span {
   const span = spanAt(text, offset);

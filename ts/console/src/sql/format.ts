@@ -1,8 +1,8 @@
 /**
- * Formats SQL: clauses on separate lines, long lists broken, keywords in capitals. It works on
- * tokens, so comments are kept and unfinished statements can also be formatted. Only whitespace and
- * the case of keywords change. The case is kept if capitals would change the meaning of the
- * statement.
+ * Formats SQL: puts clauses on separate lines, breaks long lists and capitalizes keywords. The
+ * formatter works on tokens, so it keeps comments and accepts unfinished statements. It changes
+ * only whitespace and the case of keywords, and keeps the case if capitals would change the meaning
+ * of the statement.
  */
 import { parse, print } from '../../../sql/index.js';
 import { scan, type Token } from './scanner.js';
@@ -17,9 +17,9 @@ interface FormatToken {
   readonly upper: string;
   readonly isWord: boolean;
   readonly kind: Token['kind'];
-  /** Whether no whitespace precedes the token. */
+  /** True if no whitespace precedes the token. */
   readonly glued: boolean;
-  /** Whether the token is a sign rather than a binary operator. */
+  /** True if the token is a sign rather than a binary operator. */
   readonly isSign: boolean;
   /** Number of line breaks before the token in the source. */
   readonly breaks: number;
@@ -135,7 +135,7 @@ function isGroup(item: Item): item is Group {
   return 'items' in item;
 }
 
-/** Keywords that begin a line, with the keywords that may follow them there. */
+/** Keywords that start a line. If a keyword has a list, one of the listed keywords must follow. */
 const CLAUSES: Readonly<Record<string, readonly string[] | true>> = {
   WITH: true,
   DECLARE: true,
@@ -161,7 +161,7 @@ const CLAUSES: Readonly<Record<string, readonly string[] | true>> = {
 const JOIN_KEYWORDS: ReadonlySet<string> = new Set(
   'ASOF CROSS FULL HORIZON INNER JOIN LEFT LT NATURAL OUTER RIGHT SPLICE WINDOW'.split(' '),
 );
-/** Clauses that are broken at AND and OR, not at commas. */
+/** Clauses that are broken before AND and OR instead of after commas. */
 const CONDITIONS: ReadonlySet<string> = new Set(['WHERE', 'HAVING', 'ON']);
 
 function wordOf(item: Item | undefined): string {
@@ -228,7 +228,7 @@ function clauseText(clause: readonly Item[], indent: string): string {
   return [indent + (inline(clause.slice(0, head)) ?? ''), ...lines].join('\n');
 }
 
-/** Number of items in the name of the clause: `GROUP BY`, `SELECT DISTINCT`. */
+/** Returns the number of items in a clause's head, such as `GROUP BY` or `SELECT DISTINCT`. */
 function headLength(clause: readonly Item[]): number {
   let length = 0;
   for (const item of clause) {
@@ -242,7 +242,7 @@ function headLength(clause: readonly Item[]): number {
   return length;
 }
 
-/** Members of a list with their commas, or of a condition with their leading AND or OR. */
+/** Splits a list after its commas, or a condition before AND and OR. */
 function membersOf(items: readonly Item[], isCondition: boolean): Item[][] {
   const members: Item[][] = [[]];
   let between = false;
@@ -295,7 +295,7 @@ function groupText(group: Group, indent: string): string {
 }
 
 /**
- * Formats all items on one line; `undefined` if a comment or a subquery needs more than one line.
+ * Formats all items on one line. Returns `undefined` if a comment or a subquery needs more lines.
  */
 function inline(items: readonly Item[]): string | undefined {
   let text = '';
@@ -344,7 +344,7 @@ function blankBetween(before: Item | undefined, item: Item, isLineStart: boolean
   if (last.text === ',') {
     return true;
   }
-  // No space is written where it may change the meaning (`a.b`, `x::int`, `f(1)`, `a[1]`, `-1`).
+  // No space is inserted where it may change the meaning (`a.b`, `x::int`, `f(1)`, `a[1]`, `-1`).
   const isTight = NO_BLANK_BEFORE.test(first.text) || NO_BLANK_BEHIND.test(last.text);
   const isOpening = first.text === '(' || first.text === '[';
   const isOperator = last.kind === 'operator' || first.kind === 'operator';

@@ -1,4 +1,4 @@
-/** Keywords that the editor highlights. Many are keywords only in certain positions. */
+/** Keywords that the editor highlights. Many of them are keywords only in certain positions. */
 
 const KEYWORDS: readonly string[] = (
   'ADD ALIGN ALL ALTER ANCHOR AND ANTI ANY AS ASC ASOF ATOMIC ATTACH BACKUP BASE BATCH ' +
@@ -30,7 +30,7 @@ const ALSO_FUNCTIONS: ReadonlySet<string> = new Set(
   'FIRST LAST LEFT RIGHT LENGTH REPLACE TIME TABLES COLUMNS'.split(' '),
 );
 
-/** Keywords that are function names before an opening parenthesis. */
+/** True for a keyword that is a function name if an opening parenthesis follows. */
 export function isAlsoFunction(word: string): boolean {
   return ALSO_FUNCTIONS.has(word.toUpperCase());
 }

@@ -1,23 +1,21 @@
-/**
- * Quotes names and strings for SQL, and finds the known name that is most similar to a wrong one.
- */
+/** Quotes names and strings for SQL, and suggests known names for misspelt ones. */
 
-/** A name in SQL, quoted unless it is a plain word. */
+/** Quotes a name unless it is a plain word. */
 export function quoted(name: string): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : identifier(name);
 }
 
-/** A name in SQL, always quoted: it may be a keyword. */
+/** Quotes a name even if it is a plain word, because the word may be a keyword. */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** A string literal in SQL. */
+/** Returns a SQL string literal. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** The known name that is most similar to a misspelt name, if any is similar enough. */
+/** Returns the known name that is most similar to a misspelt name, if any is similar enough. */
 export function nearest(wrong: string, known: Iterable<string>): string | undefined {
   const limit = Math.max(1, Math.floor(wrong.length / 3));
   let best: { name: string; distance: number } | undefined;

@@ -1,6 +1,6 @@
 /**
- * Parameters of a statement: `$1`, `:name`, and variables without a DECLARE. The page prompts for
- * their values and inserts them as literals into the statement that it sends.
+ * Finds the parameters of a statement: `$1`, `:name` and undeclared variables. The console prompts
+ * for their values and inserts the values as literals before it sends the statement.
  */
 import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 
@@ -31,7 +31,7 @@ function spansOf(text: string): ParameterSpan[] {
   return spans.filter(({ name }) => !declared.has(name.toLowerCase()));
 }
 
-/** Parameters of a statement, in the order of their first occurrence. */
+/** Returns the parameters of a statement in order of their first occurrence. */
 export function parametersOf(text: string): string[] {
   return [...new Set(spansOf(text).map(({ name }) => name))];
 }
@@ -73,8 +73,8 @@ export function bind(text: string, values: Readonly<Record<string, string>>): Bo
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 /**
- * Numbers, true, false, null and quoted strings are inserted unchanged; anything else becomes a
- * string literal.
+ * Converts a value to a SQL literal. Numbers, true, false, null and quoted strings remain
+ * unchanged; any other text becomes a string literal.
  */
 export function literal(value: string): string {
   const text = value.trim();

@@ -1,6 +1,6 @@
 /**
- * Restricts a query to a part of its time range. A SAMPLE BY with a fixed step gets a finer step,
- * so that zooming in shows more detail.
+ * Restricts a query to a part of its time range. A fixed SAMPLE BY interval is replaced with a
+ * finer one, so that zooming in shows more detail.
  */
 import { scan, TokenKind, type Tokens } from '../../../sql/lexer/lexer.js';
 import { quoted } from './names.js';
@@ -8,12 +8,15 @@ import { quoted } from './names.js';
 interface TimeRange {
   /** Name of the result's time column. */
   readonly column: string;
-  /** Milliseconds since 1970 UTC. */
+  /** Start of the range in milliseconds since 1970 UTC. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Statements to try in order; the second statement makes fewer assumptions about the original. */
+/**
+ * Returns the statements to try, in order. The last statement makes fewer assumptions about the
+ * original query.
+ */
 export function rangeQueries(statement: string, range: TimeRange, points: number): string[] {
   const condition = conditionOf(range);
   const whole = `SELECT * FROM (${statement}\n) WHERE ${condition}`;
@@ -27,7 +30,7 @@ function conditionOf({ column, from, to }: TimeRange): string {
   return `${name} >= ${text(Math.floor(from))} AND ${name} <= ${text(Math.ceil(to))}`;
 }
 
-/** How the values of a column within one step are aggregated into one value, or two for `ends`. */
+/** Aggregate for a column's values within a time step. `ends` computes both minimum and maximum. */
 export type Sampling = 'first' | 'max' | 'min' | 'last' | 'sum' | 'ends';
 
 interface Sample {
@@ -36,14 +39,14 @@ interface Sample {
   /** Name of the column that splits the rows into series. */
   readonly key: string | undefined;
   readonly columns: readonly { readonly name: string; readonly by: Sampling }[];
-  /** In milliseconds. */
+  /** Sampling interval in milliseconds. */
   readonly step: number;
 }
 
 /**
- * Samples the result of a statement in time steps, so that all of it fits in a chart. The columns
- * are the time, the key if any, and one column per value column; with `ends`, the minimum and the
- * maximum of each value column.
+ * Returns a query that samples a statement's result in time steps, so that the whole result fits in
+ * a chart. The query returns the time, the key if any, and one column per value column. With
+ * `ends`, it returns two columns per value column: the minimum and the maximum.
  */
 export function sampledQuery(
   statement: string,
@@ -62,7 +65,7 @@ export function sampledQuery(
   return `SELECT ${picked} FROM (${statement}\n)${where} SAMPLE BY ${whole}T`;
 }
 
-/** Query for the first and last time in the result of a statement. */
+/** Returns a query for the first and last timestamps in a statement's result. */
 export function extentQuery(statement: string, time: string): string {
   return `SELECT min(${quoted(time)}), max(${quoted(time)}) FROM (${statement}\n)`;
 }
@@ -91,7 +94,10 @@ const STEPS: readonly (readonly [string, number])[] = [
   ['1d', DAY],
 ];
 
-/** The statement with a finer SAMPLE BY, and with the condition in its WHERE clause. */
+/**
+ * Inserts a finer SAMPLE BY interval and the condition into the statement. Returns `undefined` if
+ * the statement has no suitable SAMPLE BY.
+ */
 function finerQuery(statement: string, condition: string, minStep: number): string | undefined {
   const tokens = scan(statement);
   const positions = clausePositionsOf(tokens);
@@ -122,7 +128,7 @@ interface ClausePositions {
   isCompound: boolean;
 }
 
-/** Token indexes of SAMPLE BY and WHERE in the outermost query. */
+/** Finds the token indexes of SAMPLE BY and WHERE in the outermost query. */
 function clausePositionsOf({ kinds, values }: Tokens): ClausePositions {
   const positions: ClausePositions = { isCompound: false };
   let depth = 0;

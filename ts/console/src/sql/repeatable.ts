@@ -1,6 +1,6 @@
 /**
- * Finds the tables and functions that a query uses, and whether every run returns its rows in the
- * same order. Pure.
+ * Finds the tables and functions that a query uses, and determines whether every run returns the
+ * same rows in the same order.
  */
 import { parse, type Tree } from '../../../sql/index.js';
 import { fill } from '../fill.js';
@@ -9,25 +9,25 @@ import { texts } from '../texts.js';
 interface Reads {
   /** Table names in lower case. */
   readonly tables: readonly string[];
-  /** Function names in lower case; window functions are listed separately. */
+  /** Function names in lower case, except window functions. */
   readonly functions: readonly string[];
   readonly overRows: readonly string[];
 }
 
-/** Facts about a function, as reported by the server. */
+/** Properties of a function, as reported by the server. */
 export interface FunctionFacts {
   readonly name: string;
   readonly type: string;
-  /** Whether the function may return different results for the same arguments. */
+  /** True if the function may return different results for the same arguments. */
   readonly varies: boolean;
 }
 
-/** Table functions whose rows depend only on their arguments. */
+/** Functions that return rows which depend only on their arguments. */
 const SEQUENCES: ReadonlySet<string> = new Set(['long_sequence', 'generate_series']);
 
 /**
- * Returns the tables and functions that a statement uses, or why its rows or their order
- * may differ between runs.
+ * Returns the tables and functions that a statement uses. If its rows or their order may differ
+ * between runs, returns the reason instead.
  */
 export function readsOf(statement: string): Reads | string {
   let tree: Tree;
@@ -80,8 +80,8 @@ export function readsOf(statement: string): Reads | string {
 const GROUPED = texts.rowOrder.grouped;
 
 /**
- * Why rows from queries with these functions differ between runs; `undefined` if they do
- * not.
+ * Returns why a query with these functions may return different rows in each run, or `undefined` if
+ * its rows are always the same.
  */
 export function variesBy(
   { functions, overRows }: Reads,

@@ -1,8 +1,9 @@
 /**
- * Adapts the project's lexer to the editor: colours, statement boundaries, the word at a position.
+ * Adapts the project's lexer for the editor, which needs token colours, statement boundaries and
+ * the word at a position.
  *
- * The lexer omits comments and marks text that it cannot read. This module finds the comments in
- * the gaps between tokens, and keeps the colour of a half-typed string or comment.
+ * The lexer omits comments and marks text that it cannot read. This module finds comments in the
+ * gaps between tokens, and keeps the colour of a half-typed string or comment.
  */
 import { scan as lex, TokenKind as Lexed, type Tokens } from '../../../sql/lexer/lexer.js';
 import { isAlsoFunction, isKeyword } from './keywords.js';
@@ -41,7 +42,7 @@ const KINDS: ReadonlyMap<Lexed, TokenKind> = new Map<Lexed, TokenKind>([
 
 const COMMENT = /--[^\n]*|\/\*[^]*?\*\//g;
 
-/** All tokens of the text in order, including comments but not whitespace. Never fails. */
+/** Returns all tokens in order, including comments but not whitespace. Never throws. */
 export function scan(text: string): Token[] {
   const lexed = lex(text);
   const tokens: Token[] = [];
@@ -99,8 +100,8 @@ function wordKind(word: string, isCalled: boolean): TokenKind {
 }
 
 /**
- * Kind of an unreadable token whose first character is `first`. A dollar sign followed by more text
- * is an unclosed string.
+ * Returns the kind of an unreadable token whose first character is `first`. A dollar sign followed
+ * by more text is an unclosed string.
  */
 function unreadableKind(first: string, length: number): TokenKind {
   switch (first) {

@@ -1,4 +1,4 @@
-/** Finds the statements in a text, and the statement that a cursor refers to. */
+/** Finds the statements in a text, and the statement at the cursor. */
 import { scan, type Token } from './scanner.js';
 
 export interface Statement {
@@ -9,13 +9,13 @@ export interface Statement {
    * semicolon.
    */
   readonly end: number;
-  /** Position after the semicolon, if there is one. */
+  /** Position after the semicolon; equal to `end` if the statement has no semicolon. */
   readonly close: number;
 }
 
 /**
- * Statements of a text. Comments between statements belong to none of them; empty statements are
- * omitted.
+ * Returns the statements of a text. Comments between statements are ignored, and empty statements
+ * are omitted.
  */
 export function statementsOf(tokens: readonly Token[]): Statement[] {
   const found: Statement[] = [];
@@ -42,8 +42,8 @@ export function statementsOf(tokens: readonly Token[]): Statement[] {
 }
 
 /**
- * The statement at a cursor. After a semicolon on the same line it is the statement that ends
- * there; between statements, the next one; at the end of the text, the last one.
+ * Returns the statement at the cursor. After a semicolon on the same line, this is the statement
+ * that ends there; between statements, the next one; at the end of the text, the last one.
  */
 export function statementAt(
   text: string,
@@ -64,7 +64,9 @@ export function statementAt(
   return before;
 }
 
-/** The range that an error position refers to: the token at that position, or one character. */
+/**
+ * Returns the range to mark for an error position: the token at that position, or one character.
+ */
 export function spanAt(text: string, offset: number): { start: number; end: number } {
   const at = Math.max(0, Math.min(offset, text.length));
   const token = scan(text).find((candidate) => candidate.start <= at && at < candidate.end);

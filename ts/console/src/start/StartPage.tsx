@@ -1,6 +1,6 @@
 /**
- * Start page of a new server, with three ways to insert the first rows. It opens their table when
- * they arrive.
+ * Start page of an empty server. It offers three ways to insert the first rows, and opens their
+ * table when the rows arrive.
  */
 import {
   createEffect,
@@ -38,7 +38,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
     const timer = setInterval(() => !document.hidden && void session.schema.refresh(), POLL_MS);
     onCleanup(() => clearInterval(timer));
   });
-  // When any client inserts the first rows, opens their table.
+  // Opens the table into which any client inserts the first rows.
   let known: ReadonlySet<string> | undefined;
   createEffect(() => {
     const filled = filledTables(session);
@@ -100,7 +100,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
   );
 }
 
-/** `undefined` until the tables are known. */
+/** Returns the tables that contain rows; `undefined` until the tables are loaded. */
 function filledTables(session: Session): TableEntry[] | undefined {
   const tables = session.schema.tables();
   return tables.state === 'ready' ? tables.value.filter(({ rows = 0 }) => rows > 0) : undefined;

@@ -1,4 +1,4 @@
-/** Connection data for clients of this server, as far as visitors of the page may see them. */
+/** Collects the connection data for clients of this server that the current user may see. */
 import { query, type Settings } from '../api/client.js';
 import type { SignIn } from '../signin/state.js';
 import type { ConnectionData, WireLogin } from './snippets.js';
@@ -7,7 +7,7 @@ import { texts } from '../texts.js';
 /** Default password of a new installation. */
 const FIRST_PASSWORD = 'quest';
 const FIRST_USER = 'admin';
-/** User name that is sent when the password is a token. */
+/** User name to send if the password is a token. */
 const TOKEN_USER = '_sso';
 
 export async function connectionDataOf(
@@ -39,8 +39,8 @@ export async function connectionDataOf(
 }
 
 /**
- * With access control, the wire protocol accepts the same users as HTTP; otherwise, it accepts a
- * single name.
+ * Returns the login for the PostgreSQL wire protocol. With access control, the protocol accepts the
+ * same users as HTTP; otherwise, it accepts a single user name.
  */
 async function wireLogin(user: string | undefined): Promise<WireLogin> {
   const own = { user: user ?? FIRST_USER, password: undefined };
@@ -59,7 +59,7 @@ async function wireLogin(user: string | undefined): Promise<WireLogin> {
       password: isFirst ? FIRST_PASSWORD : undefined,
     };
   } catch {
-    // A user who may not see the server's parameters must be a database user.
+    // A user who may not read the server's parameters must be a database user.
     return own;
   }
 }

@@ -1,4 +1,4 @@
-/** Demo data: two tables that the server generates. */
+/** Demo data: two tables filled with generated rows. */
 import { query } from '../api/client.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -18,7 +18,7 @@ function times(rows: number): string {
   return `timestamp_sequence(dateadd('d', -7, now()), ${Math.floor(WEEK_MICROS / rows)})`;
 }
 
-/** One week of data up to now: prices and temperatures that rise and fall, with a little noise. */
+/** The demo tables cover the last week. Their values rise and fall, with some noise. */
 export const DEMO_TABLES: readonly DemoTable[] = [
   {
     name: 'trades',
@@ -49,7 +49,7 @@ export const DEMO_TABLES: readonly DemoTable[] = [
   },
 ];
 
-/** Creates the tables one after the other, and reports progress. */
+/** Creates the tables one after another and reports progress. */
 export async function loadDemo(progress: (text: string) => void): Promise<void> {
   for (const table of DEMO_TABLES) {
     progress(

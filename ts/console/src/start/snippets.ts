@@ -1,27 +1,27 @@
 /**
- * Snippets for each kind of client, with this server's addresses. Each snippet writes a row and
- * reads it back. Snippets run unchanged, and tests run them as shown on the page. Any password
- * other than the default one comes from the environment, never from the page.
+ * Example code for each kind of client, with this server's addresses. Each snippet writes a row and
+ * reads it back. Snippets run unchanged: tests run the code exactly as the page shows it. Except
+ * for the default password, passwords come from environment variables and never appear on the page.
  */
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Connection data for clients. */
+/** Connection data for the clients of this server. */
 export interface ConnectionData {
   /** Origin and path of the HTTP interface, with a trailing slash. */
   readonly http: string;
-  /** User name for HTTP logins; absent if HTTP requires none. */
+  /** User name for HTTP logins; absent if HTTP requires no login. */
   readonly httpUser: string | undefined;
-  /** Kind of token that users of an identity provider send. */
+  /** Kind of token that users of an identity provider must send. */
   readonly token: string | undefined;
-  /** Absent if the server speaks only HTTP. */
+  /** Address of the PostgreSQL wire protocol; absent if only HTTP is enabled. */
   readonly endpoint: WireEndpoint | undefined;
-  /** Absent if the visitor cannot connect over the wire protocol. */
+  /** Login for the wire protocol; absent if the user cannot connect through it. */
   readonly wire: WireLogin | undefined;
 }
 
 interface WireEndpoint {
-  /** As in a URL: IPv6 in brackets. */
+  /** Host name or address as in a URL, with IPv6 addresses in brackets. */
   readonly host: string;
   readonly port: number;
   readonly isEncrypted: boolean;
@@ -29,7 +29,7 @@ interface WireEndpoint {
 
 export interface WireLogin {
   readonly user: string;
-  /** Absent if the password comes from the environment. */
+  /** Absent if the password comes from an environment variable. */
   readonly password: string | undefined;
 }
 
@@ -57,12 +57,12 @@ export function snippets(connection: ConnectionData): Snippet[] {
   ];
 }
 
-/** Template tag for examples, which are code rather than text to translate. */
+/** Template tag that marks example code, which is not translated. */
 function code(strings: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: strings }, ...values);
 }
 
-/** Placeholder for a group as the owner, because external users cannot own tables. */
+/** Placeholder for the group that owns a new table, because external users cannot own tables. */
 const OWNER = 'your_group';
 
 function create({ token }: Wire): string {
@@ -73,8 +73,8 @@ function create({ token }: Wire): string {
 }
 
 /**
- * URL for drivers that accept `postgresql://`. Apostrophes are encoded, because they would end the
- * surrounding string.
+ * Returns a URL for drivers that accept `postgresql://`. Apostrophes are encoded, because they
+ * would end the surrounding string literal.
  */
 function addressOf({ host, port, isEncrypted, user, password }: Wire): string {
   const secret = password === undefined ? '' : `:${encoded(password)}`;

@@ -1,4 +1,4 @@
-/** Queries that run on the server, from all clients. */
+/** Tracks the queries that run on the server, from all clients. */
 import type { Accessor } from 'solid-js';
 import { recordsOf, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -9,7 +9,7 @@ import { VITAL_QUESTIONS } from './vitals.js';
 import { signal } from '../model/signal.js';
 
 export interface RunningQuery {
-  /** A string, because the server counts in 64 bits. */
+  /** Query id; a string, because ids are 64-bit integers. */
   readonly id: string;
   readonly user: string;
   /** Start time in ISO format, UTC. */
@@ -18,11 +18,13 @@ export interface RunningQuery {
   readonly text: string;
 }
 
-/** Sent repeatedly; the response also lists this query. */
+/**
+ * Query for the running queries. It is sent repeatedly, and its result includes this query itself.
+ */
 export const ACTIVITY_QUESTION =
   'SELECT query_id, username, query_start, state, query FROM query_activity()';
 
-/** Queries that the console itself sends, rather than a user. */
+/** Queries that the console sends on its own behalf. */
 const OWN_QUESTIONS: ReadonlySet<string> = new Set([
   ACTIVITY_QUESTION,
   TREE_QUESTION,
@@ -58,7 +60,7 @@ export class Activity {
     this.#queries.set({ state: 'ready', value: runningQueries(answer) });
   }
 
-  /** Asks the server to cancel a query, which may have ended already. */
+  /** Asks the server to cancel a query, which may already have ended. */
   async cancel(id: string): Promise<void> {
     await query(`CANCEL QUERY ${id}`);
     await this.refresh();

@@ -1,6 +1,5 @@
 /**
- * Operations on the workspace's editor, for commands. The view that contains the editor registers
- * it.
+ * Gives commands access to the workspace's editor. The view that contains the editor registers it.
  */
 import type { Run, StatementText } from './run.js';
 
@@ -24,7 +23,7 @@ export function registerEditor(editor: Editor): void {
   registered = editor;
 }
 
-/** `undefined` until the code of the editor is loaded. */
+/** Returns the registered editor; `undefined` until the editor's code is loaded. */
 export function editor(): Editor | undefined {
   return registered;
 }

@@ -1,4 +1,7 @@
-/** Log of all runs, stored in the browser: SQL text, times, outcome and, if requested, the plan. */
+/**
+ * The stored query log: SQL text, times and outcome of each run, and the plan if the user requested
+ * it.
+ */
 import { loadAll, remove, saveDated } from './store.js';
 import type { Dated } from '../api/workspace.js';
 import type { Run } from './run.js';
@@ -7,7 +10,7 @@ export interface LogEntry {
   readonly run: Run;
   readonly at: Date;
   readonly tab: string;
-  /** The plan, estimated or measured, line by line. */
+  /** Lines of the query plan, estimated or measured. */
   readonly plan?: readonly string[];
 }
 
@@ -15,17 +18,17 @@ type StoredEntry = Dated & LogEntry;
 
 const PREFIX = 'log/';
 export const LOG_ENTRIES = 500;
-/** Maximum length of a stored statement; longer statements are only in this page's log. */
+/** Maximum length of a stored statement. Longer statements remain only in this page's log. */
 const MAX_STATEMENT_LENGTH = 64 * 1024;
-/** A statement with one of these words may contain a secret and is never stored. */
+/** Matches statements that may contain a secret. Such statements are never stored. */
 const SECRET = /\b(?:password|token|secret)\b/i;
 
-/** Whether a statement may be stored. */
+/** True if a statement may be stored. */
 export function mayBeStored(text: string): boolean {
   return text.length <= MAX_STATEMENT_LENGTH && !SECRET.test(text);
 }
 
-/** Entries from earlier pages, newest first; expired entries are removed. */
+/** Loads the stored entries, newest first, and removes the oldest entries above `LOG_ENTRIES`. */
 export async function storedLog(): Promise<readonly LogEntry[]> {
   const found = [...(await loadAll<StoredEntry>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,
@@ -33,7 +36,7 @@ export async function storedLog(): Promise<readonly LogEntry[]> {
   void remove(found.slice(LOG_ENTRIES).map(([key]) => key));
   return found.slice(0, LOG_ENTRIES).map(([, { run, at, tab, plan }]) => ({
     run,
-    // The server stores the time as a string.
+    // On the server, the time is stored as a string.
     at: new Date(at),
     tab,
     ...(plan ? { plan } : {}),

@@ -1,4 +1,4 @@
-/** Background jobs of the server: refreshes of views, checkpoints, expiry of rows. */
+/** Tracks the server's background jobs: view refreshes, checkpoints and expiry of rows. */
 import type { Accessor } from 'solid-js';
 import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
 import { query, SqlError } from '../api/client.js';
@@ -8,16 +8,16 @@ import { signal } from '../model/signal.js';
 export type JobState = 'running' | 'waiting' | 'failing' | 'paused' | 'stopped';
 
 export interface Job {
-  /** Kind and name, which identify the job. */
+  /** Kind and name, which together identify the job. */
   readonly id: string;
   readonly kind: string;
-  /** Object that the job works on; empty for a job that concerns the whole server. */
+  /** Object that the job works on; empty if the job concerns the whole server. */
   readonly name: string;
   readonly state: JobState;
   readonly lastError: string | undefined;
   /** Start of the last run in ISO format, UTC. */
   readonly lastStart: string | undefined;
-  /** Duration of the last run. */
+  /** Duration of the last run in milliseconds. */
   readonly lastMs: number;
   readonly nextRun: string | undefined;
   readonly runs: number;
@@ -25,7 +25,7 @@ export interface Job {
   readonly failures: number;
 }
 
-/** Sent repeatedly, by every page. */
+/** Query for the background jobs, sent repeatedly by every page. */
 export const JOBS_QUESTION =
   'SELECT kind, name, state, last_error, last_start, last_micros, next_run, runs, failures ' +
   'FROM jobs()';
@@ -36,12 +36,12 @@ export class Jobs {
   #asking: Promise<void> | undefined;
   #isRefused = false;
 
-  /** Jobs that need attention: failing, or stopped until their problem is fixed. */
+  /** Jobs that need attention: failing jobs, and jobs stopped until their problem is fixed. */
   get troubled(): readonly Job[] {
     return this.#known.filter(({ state }) => state === 'failing' || state === 'stopped');
   }
 
-  /** The job that refreshes a view. */
+  /** Returns the job that refreshes a view. */
   refreshOf(view: string): Job | undefined {
     return this.#known.find(({ kind, name }) => kind === 'refresh' && name === view);
   }
@@ -53,8 +53,8 @@ export class Jobs {
   }
 
   /**
-   * Requests the jobs on behalf of controls that are always visible. After a refusal by the server,
-   * the request is not repeated.
+   * Requests the jobs for controls that are always visible. After the server has refused a request,
+   * no further requests are sent.
    */
   async watch(): Promise<void> {
     if (!this.#isRefused) {

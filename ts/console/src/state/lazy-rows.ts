@@ -1,7 +1,7 @@
 /**
- * Loads the rows of a large result on demand. They are read in windows if the query always returns
- * the same rows in the same order while its tables do not change. Rows from before and after a
- * change are never mixed: only the newer rows are shown.
+ * Loads the rows of a large result on demand. Rows are read in windows if the query always returns
+ * the same rows in the same order while its tables do not change. After a change, all loaded rows
+ * are replaced, so that old and new rows are never mixed.
  */
 import { recordsOf } from '../api/cells.js';
 import { execute, query } from '../api/client.js';
@@ -23,10 +23,10 @@ export type Versions = ReadonlyMap<string, string>;
 /** Number of rows to read in one query if the loaded rows are out of date. */
 const REREAD_ROWS = 20_000;
 
-/** Replaces a result with its successor; returns whether the old result was still displayed. */
+/** Replaces a result with a newer one. Returns true if the old result was still displayed. */
 type Replace = (next: Result) => boolean;
 
-/** Makes the remaining rows loadable on demand, or records why they are not. */
+/** Makes the remaining rows of a result loadable on demand, or records why they are not. */
 export async function loadLazily(result: Result, known: Versions, replace: Replace): Promise<void> {
   try {
     const tables = await tablesOf(result.statement);
@@ -47,7 +47,9 @@ export async function loadLazily(result: Result, known: Versions, replace: Repla
 interface LazySource {
   readonly tables: readonly string[];
   readonly replace: Replace;
-  /** Versions of the tables when the rows were read, if known for certain. */
+  /**
+   * Versions of the tables when the rows were read; `undefined` if they are not known for certain.
+   */
   readonly versions: string | undefined;
 }
 
@@ -81,7 +83,7 @@ function windowsOf(result: Result, source: LazySource, notice?: string): Windows
   );
 }
 
-/** Reads the current rows around a position in a single query, and shows them. */
+/** Reads the current rows around a position in a single query, and displays them. */
 async function reread(
   before: Result,
   source: LazySource,
@@ -94,7 +96,7 @@ async function reread(
   let rows: Row[] = [];
   let total = before.total ?? 0;
   let skip = 0;
-  // Rows may also have been removed, so none may be left at the position.
+  // The result may have become shorter, so that no rows are left at the position.
   for (let tries = 0; tries < 2 && rows.length === 0; tries += 1) {
     skip = Math.max(0, Math.min(from, total) - REREAD_ROWS / 2);
     rows = [];
@@ -124,7 +126,7 @@ async function reread(
   }
 }
 
-/** Tables that a statement reads, or why its rows cannot be loaded on demand. */
+/** Returns the tables that a statement reads, or why its rows cannot be loaded on demand. */
 async function tablesOf(statement: string): Promise<readonly string[] | string> {
   const reads = readsOf(statement);
   if (typeof reads === 'string') {
@@ -149,7 +151,7 @@ async function factsOf(names: readonly string[]): Promise<readonly FunctionFacts
   }));
 }
 
-/** Version of each table; throws if the server reports no version for a table. */
+/** Returns the version of each table. Throws if the server reports no version for a table. */
 async function versionsOf(tables: readonly string[]): Promise<Versions> {
   if (tables.length === 0) {
     return new Map();

@@ -1,6 +1,7 @@
 /**
- * A single stream through which the server reports changes: tables, running queries, memory, jobs.
- * A hidden page has no stream. If the server refuses it, the page polls instead.
+ * Receives changes from the server through a single stream: tables, running queries, memory and
+ * jobs. A hidden page closes its stream. If the server refuses the stream, the console polls
+ * instead.
  */
 import type { Column, Row } from '../api/answer.js';
 import type { Answer } from '../api/cells.js';
@@ -20,25 +21,25 @@ const QUERIES = [
 
 type LiveName = (typeof QUERIES)[number]['name'];
 
-/** The server sends a keep-alive every 5 s, so it counts as lost after this period of silence. */
+/** Period of silence after which the server counts as lost. It sends a keep-alive every 5 s. */
 const SILENT_MS = 12_000;
-/** Polling interval for a server without a stream. */
+/** Polling interval for a server that does not support the stream. */
 const POLL_MS = 5000;
-/** Maximum delay before another attempt to reach a lost server. */
+/** Maximum delay between attempts to reach a lost server. */
 export const RETRY_MS = 5000;
 const FIRST_RETRY_MS = 1000;
 
 interface Follower {
-  /** Called before the first event of a stream. */
+  /** Called when a stream is opened, before its first event. */
   readonly greet: (signal: AbortSignal) => Promise<void>;
   readonly poll: () => Promise<void>;
-  /** Receives a result, or `undefined` if it has not changed, and the server's time. */
+  /** Receives the server's time and a result, which is `undefined` if it has not changed. */
   readonly take: (name: LiveName, answer: Answer | undefined, now: string) => void;
   readonly lost: () => void;
   readonly isLost: () => boolean;
 }
 
-/** Runs until the returned function is called. */
+/** Follows the server until the returned function is called. */
 export function followServer(follower: Follower): () => void {
   const stopped = new AbortController();
   void follow(follower, stopped.signal);
@@ -63,7 +64,7 @@ async function follow(follower: Follower, stopped: AbortSignal): Promise<void> {
 
 type Outcome = 'hidden' | 'ended' | 'lost' | 'refused';
 
-/** Runs one stream from beginning to end. */
+/** Reads one stream until it ends. */
 async function once(follower: Follower, stopped: AbortSignal): Promise<Outcome> {
   const end = new AbortController();
   const stop = (): void => end.abort();

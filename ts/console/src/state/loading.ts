@@ -1,4 +1,4 @@
-/** State of a request: loading, ready, or failed with a message. */
+/** The state of a request: loading, ready, or failed with a message. */
 import { messageOf } from '../model/message.js';
 
 export type Loading<T> =
@@ -7,7 +7,7 @@ export type Loading<T> =
   | { readonly state: 'failed'; readonly message: string };
 
 /**
- * Converts the outcome of a request to a `Loading` value. Errors of class `beyond` are rethrown.
+ * Converts the outcome of a request to a `Loading` value. Errors of class `rethrown` are rethrown.
  */
 export async function settle<T>(
   request: () => Promise<T>,
@@ -23,12 +23,12 @@ export async function settle<T>(
   }
 }
 
-/** The value, once it is loaded. */
+/** Returns the value if it is loaded. */
 export function readyOf<T>(loaded: Loading<T> | undefined): T | undefined {
   return loaded?.state === 'ready' ? loaded.value : undefined;
 }
 
-/** Error message of a failed request; empty otherwise. */
+/** Returns the error message of a failed request; empty otherwise. */
 export function failureOf(loaded: Loading<unknown> | undefined): string {
   return loaded?.state === 'failed' ? loaded.message : '';
 }

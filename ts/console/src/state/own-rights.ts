@@ -1,18 +1,21 @@
-/** The current user's permissions on tables and views. The server has the final say. */
+/**
+ * The current user's permissions on tables and views. The console uses them only to hide or disable
+ * controls; the server enforces them.
+ */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
 
 export interface OwnGrant {
   readonly permission: string;
-  /** `undefined` for a grant on the whole database. */
+  /** Table to which the grant applies; `undefined` for a grant on the whole database. */
   readonly table: string | undefined;
   readonly isOfColumn: boolean;
 }
 
-/** Permissions that include all others. */
+/** Permissions that include all other permissions. */
 const EVERYTHING: ReadonlySet<string> = new Set(['ALL', 'DATABASE ADMIN']);
 
-/** Grants of the user, including those through groups. */
+/** Loads the user's grants, including grants through groups. */
 export async function readOwnRights(): Promise<readonly OwnGrant[]> {
   return ownGrants(await query('SHOW PERMISSIONS'));
 }

@@ -1,4 +1,4 @@
-/** Requested query plans, by tab. */
+/** Query plans that the user requested, by tab. */
 import { query } from '../api/client.js';
 import { parsePlan, type Plan } from '../model/plan.js';
 import { settle, type Loading } from './loading.js';
@@ -7,7 +7,7 @@ import type { Workspace } from './workspace.js';
 
 export interface ShownPlan {
   readonly statement: string;
-  /** Whether the statement was run in order to measure it. */
+  /** True if the statement was run in order to measure it. */
   readonly isMeasured: boolean;
   readonly plan: Loading<Plan>;
 }
@@ -24,7 +24,7 @@ export class Plans {
     return this.#plans().get(tab);
   }
 
-  /** Requests the plan of a statement; to measure it, the server runs it. */
+  /** Requests the plan of a statement. To measure the plan, the server runs the statement. */
   async explain(tab: string, statement: string, isMeasured: boolean): Promise<void> {
     const pending: ShownPlan = { statement, isMeasured, plan: { state: 'loading' } };
     this.#put(tab, pending);
@@ -34,7 +34,7 @@ export class Plans {
       this.#workspace.storePlan(statement, lines);
       return parsePlan(lines);
     });
-    // A later request gets its own response, so this response is ignored.
+    // If another request was sent in the meantime, this response is ignored.
     if (this.of(tab) === pending) {
       this.#put(tab, { ...pending, plan });
     }

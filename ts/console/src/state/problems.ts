@@ -1,4 +1,4 @@
-/** Problems that the editor found in each tab, with suggestions. */
+/** The problems that the editor found in each tab, with suggestions. */
 import { nearest } from '../sql/names.js';
 import { expectedWord } from '../sql/error-span.js';
 import type { Schema } from './schema.js';
@@ -9,7 +9,7 @@ import { texts } from '../texts.js';
 export interface ProblemReport {
   readonly line: number;
   readonly column: number;
-  /** The underlined text. */
+  /** The text that the editor underlines. */
   readonly text: string;
   readonly message: string;
   /** Tables whose columns are allowed at this position. */
@@ -35,7 +35,7 @@ export class Problems {
     return this.#all().get(tab);
   }
 
-  /** Sets a tab's problem, with a suggestion. */
+  /** Records a tab's problem and adds a suggestion. */
   set(tab: string, report: ProblemReport | undefined, count: number): void {
     if (!report) {
       this.clear(tab);
@@ -58,7 +58,7 @@ export class Problems {
     }
   }
 
-  /** A similar name may exist in a table whose columns are not loaded yet. */
+  /** Loads the columns of further tables, because one of them may have a similar name. */
   async #readNames(tab: string, problem: Problem): Promise<void> {
     const { tables } = this.#schema.names();
     const unread = problem.tables.filter(

@@ -1,20 +1,20 @@
 /**
- * Restores results after a reload, for the user who saw them. The code for stored results is loaded
- * on first use.
+ * Restores results after a reload, only for the user who saw them. The code for stored results is
+ * loaded on first use.
  */
 import type { Run } from './run.js';
 import type { Workspace } from './workspace.js';
 
 export class Results {
   readonly #workspace: Workspace;
-  /** `undefined` until it is known. */
+  /** Name of the current user; `undefined` until the name is known. */
   #user: string | undefined;
 
   constructor(workspace: Workspace) {
     this.#workspace = workspace;
   }
 
-  /** Shows the user's results from before the reload, and stores new results from now on. */
+  /** Shows the user's results from before a reload. From now on, new results are stored. */
   async restore(user: string): Promise<void> {
     this.#user = user;
     const { storedResults } = await import('./stored-results.js');

@@ -1,4 +1,4 @@
-/** One run of a statement in one tab: state, duration, and rows as they arrive. */
+/** A run of a statement in a tab: its state, its duration, and its rows as they arrive. */
 import { batch, type Accessor } from 'solid-js';
 import type { AnswerTail } from '../api/answer.js';
 import { aborted, execute, SqlError, Unreachable } from '../api/client.js';
@@ -11,7 +11,7 @@ import { signal, counter } from '../model/signal.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** A result from before a reload. */
+/** A result that was read before the page was reloaded. */
 export interface EarlierResult {
   readonly result: Result;
   readonly at: Date;
@@ -21,13 +21,13 @@ export interface EarlierResult {
 
 export interface StatementText {
   readonly text: string;
-  /** Where the statement begins in the tab's text. */
+  /** Offset of the statement in the tab's text. */
   readonly start: number;
   /** Number of rows to skip at the beginning of the result. */
   readonly skip?: number;
-  /** Maximum number of rows; by default, as many as the page keeps. */
+  /** Maximum number of rows to read. By default, the console's own limit applies. */
   readonly maxRows?: number;
-  /** The statement that is sent instead, with the values of its parameters inserted. */
+  /** The statement to send instead, with the values of its parameters inserted. */
   readonly bound?: Bound;
 }
 
@@ -48,14 +48,15 @@ export interface Run {
   readonly totalMs: number | undefined;
   readonly tail: AnswerTail | undefined;
   readonly failure: Failure | undefined;
-  /** Whether the result of this run has rows and columns. */
+  /** True if the result of this run has rows and columns. */
   readonly hasRows: boolean;
 }
 
 let lastRunId = 0;
 
 /**
- * The runs of one tab. The shown result is retained until the columns of the next result arrive.
+ * Runs the statements of one tab. The displayed result is retained until the columns of the next
+ * result arrive.
  */
 export class Runner {
   readonly #run = signal<Run | undefined>(undefined);
@@ -63,10 +64,10 @@ export class Runner {
   readonly #result = signal<Result | undefined>(undefined);
   readonly result: Accessor<Result | undefined> = this.#result;
   readonly #earlier = signal<EarlierResult | undefined>(undefined);
-  /** Result from before a reload; shown until something runs in this tab. */
+  /** Result from before a reload, shown until a statement runs in this tab. */
   readonly earlier: Accessor<EarlierResult | undefined> = this.#earlier;
   readonly #revision = counter();
-  /** Incremented whenever the shown result grows. */
+  /** Incremented whenever the displayed result grows. */
   readonly revision: Accessor<number> = this.#revision;
   #abort: AbortController | undefined;
   readonly #versions: (() => Versions) | undefined;
@@ -84,7 +85,7 @@ export class Runner {
     this.#abort?.abort();
   }
 
-  /** Shows a result from before a reload, if nothing has run yet. */
+  /** Shows a result from before a reload, unless a statement has already run. */
   restore(earlier: EarlierResult): void {
     if (this.run() === undefined) {
       batch(() => {
@@ -95,7 +96,7 @@ export class Runner {
     }
   }
 
-  /** Runs to completion and resolves to the finished run; never rejects. */
+  /** Runs a statement to completion and resolves to the finished run. Never rejects. */
   async start(statement: StatementText): Promise<Run> {
     this.cancel();
     const abort = new AbortController();
@@ -161,7 +162,7 @@ export class Runner {
       },
       onRows: (rows) => {
         result?.append(rows);
-        // The views are updated at most once per frame, however fast chunks arrive.
+        // The views are updated at most once per frame, even if chunks arrive faster.
         if (!current() || frame !== 0) {
           return;
         }
@@ -212,7 +213,7 @@ function failureOf(cause: unknown, statement: StatementText): Failure {
   return { message, offset: undefined, reachable: !(cause instanceof Unreachable) };
 }
 
-/** Summary of a run in one sentence, for the mark's tooltip, the log and the live region. */
+/** Summarizes a run in one sentence, for the mark's tooltip, the log and the live region. */
 export function runTitle(run: Run): string {
   const took =
     run.totalMs === undefined ? '' : fill(texts.run.took, { duration: duration(run.totalMs) });
@@ -228,7 +229,7 @@ export function runTitle(run: Run): string {
   }
 }
 
-/** Outcome of a finished run: `72 rows`, `OK`, `2 rows updated`. */
+/** Describes the outcome of a finished run: `72 rows`, `OK`, `2 rows updated`. */
 export function outcome({ hasRows, tail }: Run): string {
   if (hasRows) {
     return `${tail?.isCut ? texts.run.moreThan : ''}${rowsText(tail?.count ?? 0)}`;

@@ -1,4 +1,4 @@
-/** Content of the schema tree: all tables, and the columns of expanded tables. */
+/** Data of the schema tree: all tables, and the columns of expanded tables. */
 import type { Accessor } from 'solid-js';
 import { query, SqlError, Unreachable } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
@@ -17,9 +17,9 @@ import { quoted } from '../sql/names.js';
 import { signal } from '../model/signal.js';
 import { settle, readyOf, type Loading } from './loading.js';
 
-/** Query for everything that the collapsed tree shows; sent by every page. */
+/** Query for all data of the collapsed tree, sent by every page. */
 export const TREE_QUESTION = treeQuestion('now()');
-/** The same query without the time, because the time would make every result different. */
+/** The same query without the current time, which would make every result different. */
 export const LIVE_TREE_QUESTION = treeQuestion('null::timestamp');
 
 function treeQuestion(now: string): string {
@@ -45,10 +45,10 @@ export class Schema {
   readonly tables: Accessor<Loading<readonly TableEntry[]>> = this.#tables;
   readonly #columns = signal<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>>(new Map());
   readonly columns: Accessor<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>> = this.#columns;
-  /** Resolves once requests for tables and functions have succeeded or failed. */
+  /** Resolves when the requests for tables and functions have succeeded or failed. */
   readonly requested: Promise<void>;
   #resolveRequested!: () => void;
-  /** Functions of the server; the list does not change while it runs. */
+  /** Functions of the server. The list does not change while the server runs. */
   #functions: readonly FunctionEntry[] = [];
 
   constructor() {
@@ -75,8 +75,8 @@ export class Schema {
   }
 
   /**
-   * Reloads everything that the collapsed tree shows. Rejects if the server does not respond; the
-   * old content stays visible.
+   * Reloads all data of the collapsed tree. Rejects if the server does not respond; the old data
+   * then remains visible.
    */
   async poll(): Promise<void> {
     this.#tables.set(await settle(listAll, Unreachable));
@@ -97,17 +97,17 @@ export class Schema {
     await this.#loadColumns(table);
   }
 
-  /** Tables and views; empty until they are loaded. */
+  /** All tables and views; empty until they are loaded. */
   get known(): readonly TableEntry[] {
     return readyOf(this.tables()) ?? [];
   }
 
-  /** Entry of a table or view, if it is loaded. */
+  /** Returns the entry of a table or view, if the entry is loaded. */
   entryOf(name: string | undefined): TableEntry | undefined {
     return this.known.find((one) => one.name === name);
   }
 
-  /** Last known version of each table; it may be out of date. */
+  /** Returns the last known version of each table, which may be out of date. */
   versions(): ReadonlyMap<string, string> {
     return new Map(
       this.known.flatMap(({ name, version }) =>
@@ -122,12 +122,12 @@ export class Schema {
     return counts.length === 0 ? undefined : counts.reduce((sum, rows) => sum + rows, 0);
   }
 
-  /** Columns of a table that was expanded. */
+  /** Returns the columns of a table that was expanded. */
   columnsOf(table: string): readonly ColumnEntry[] {
     return readyOf(this.columns().get(table)) ?? [];
   }
 
-  /** All tables, all column names seen so far, and the functions. */
+  /** Returns all tables, all column names loaded so far, and all functions. */
   names(): KnownNames {
     const entries = [...this.columns().values()].flatMap((entry) => readyOf(entry) ?? []);
     return {
@@ -149,7 +149,7 @@ export class Schema {
   }
 }
 
-/** Tables and views of all kinds, by name. A server without views still supports `SHOW TABLES`. */
+/** Loads tables and views of all kinds. A server without views still supports `SHOW TABLES`. */
 async function listAll(): Promise<TableEntry[]> {
   try {
     return tableEntries(await query(TREE_QUESTION));
@@ -161,7 +161,7 @@ async function listAll(): Promise<TableEntry[]> {
   }
 }
 
-/** The statement that creates a table or view, as written by the server. */
+/** Returns the statement that creates a table or view, as formatted by the server. */
 export async function createStatement(name: string, kind: TableKind): Promise<string> {
   const { rows } = await query(`SHOW CREATE ${keywordsOf(kind)} ${quoted(name)}`);
   return rows.map((row) => String(row[0])).join('\n');

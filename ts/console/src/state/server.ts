@@ -1,4 +1,4 @@
-/** The server: its connection, its settings, and the features available to the user. */
+/** State of the server: its connection, its settings, and the features available to the user. */
 import type { Accessor } from 'solid-js';
 import { query, savePreferences, settings, SqlError, type Settings } from '../api/client.js';
 import { signal } from '../model/signal.js';
@@ -10,33 +10,33 @@ export class Server {
   readonly #settings = signal<Settings | undefined>(undefined);
   readonly settings: Accessor<Settings | undefined> = this.#settings;
   readonly #listsUsers = signal(false);
-  /** Whether the user may list users and their permissions. */
+  /** True if the user may list users and their permissions. */
   readonly listsUsers: Accessor<boolean> = this.#listsUsers;
 
-  /** Whether access control is enabled. */
+  /** True if access control is enabled. */
   get hasUsers(): boolean {
     return this.settings()?.config['acl.enabled'] === true;
   }
 
-  /** Whether the server stores notebooks for its users. */
+  /** True if the server stores notebooks for its users. */
   get storesNotebooks(): boolean {
     return this.settings()?.config['notebooks.kept'] === true;
   }
 
-  /** Whether the server refuses all writes over HTTP. */
+  /** True if the server refuses all writes over HTTP. */
   get isReadOnly(): boolean {
     const writers = this.settings()?.config['accepting.writes'];
     return Array.isArray(writers) && !writers.includes('http');
   }
 
-  /** Whether the server allows the page to edit its name, role and colour. */
+  /** True if the server's name, role and colour can be edited through HTTP. */
   get savesPreferences(): boolean {
     return this.settings()?.config['http.settings.readonly'] === false;
   }
 
   /**
-   * Requests the server's settings; throws if it does not respond. Returns the previous connection
-   * state.
+   * Loads the server's settings and returns the previous connection state. Throws if the server
+   * does not respond.
    */
   async greet(signal?: AbortSignal): Promise<Connection> {
     this.#settings.set(await settings(signal));
@@ -45,7 +45,7 @@ export class Server {
     return before;
   }
 
-  /** Checks whether the user may list users; called after each sign-in. */
+  /** Checks whether the user may list users. Must be called after each sign-in. */
   async requestUsers(): Promise<void> {
     try {
       await query('SHOW USERS', { maxRows: 1 });

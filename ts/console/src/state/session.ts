@@ -1,4 +1,7 @@
-/** State of a page, with one object per concern. Each view receives the objects that it shows. */
+/**
+ * The state of a console page, with one object per concern. Each view receives only the objects
+ * that it needs.
+ */
 import { Activity } from './activity.js';
 import { Jobs } from './jobs.js';
 import { Plans } from './plans.js';

@@ -1,6 +1,6 @@
 /**
- * Runs statements: the statement under the cursor, all statements of a tab, or one from another
- * view.
+ * Runs statements: the statement under the cursor, all statements of a tab, or a statement from
+ * another view.
  */
 import type { Accessor } from 'solid-js';
 import { bind, parametersOf } from '../sql/parameters.js';
@@ -44,7 +44,7 @@ export class Statements {
     }
   }
 
-  /** Runs the selection, or else the statement under the cursor. */
+  /** Runs the selection or, without a selection, the statement under the cursor. */
   async run(): Promise<void> {
     const statement = this.#current(texts.query.toRun);
     const tab = this.#workspace.active();
@@ -53,7 +53,7 @@ export class Statements {
     }
   }
 
-  /** Runs all statements of the tab in order, and stops at the first failure. */
+  /** Runs all statements of the tab in order. Stops at the first failure. */
   async runAll(): Promise<void> {
     if (this.#isWithoutEditor()) {
       return;
@@ -67,7 +67,7 @@ export class Statements {
     }
   }
 
-  /** Runs the query of the shown result again, for another range of its rows. */
+  /** Runs the query of the displayed result again to read another range of its rows. */
   async showRows(skip: number): Promise<void> {
     const tab = this.#workspace.active();
     const runner = this.#workspace.runner(tab);
@@ -87,7 +87,10 @@ export class Statements {
     queueMicrotask(() => void this.#runOne(this.#workspace.active(), statement));
   }
 
-  /** Opens the text of a shared link in a tab. Runs it if it only reads, or if the user agrees. */
+  /**
+   * Opens the text of a shared link in a tab. A single read-only statement runs immediately; a text
+   * that may modify data runs only if the user agrees.
+   */
   async openShared(text: string): Promise<void> {
     this.#workspace.add(text);
     const { onlyReads } = await import('../sql/effects.js');
@@ -109,7 +112,7 @@ export class Statements {
     }
   }
 
-  /** Shows the plan of the selection, or else of the statement under the cursor. */
+  /** Shows the plan of the selection or, without a selection, of the statement under the cursor. */
   explain(): void {
     const statement = this.#current(texts.query.toExplain);
     if (statement) {
@@ -119,7 +122,7 @@ export class Statements {
   }
 
   /**
-   * Shows the plan. If no plan was requested yet, requests the plan of the statement under the
+   * Shows the plan. If no plan has been requested yet, requests the plan of the statement under the
    * cursor.
    */
   showPlan(): void {
@@ -133,7 +136,10 @@ export class Statements {
     this.#workspace.runner(this.#workspace.active()).cancel();
   }
 
-  /** The selection, or else the statement under the cursor; notifies the user if there is none. */
+  /**
+   * Returns the selection or the statement under the cursor. Notifies the user if there is no
+   * statement.
+   */
   #current(action: string): StatementText | undefined {
     if (this.#isWithoutEditor()) {
       return undefined;
@@ -146,7 +152,7 @@ export class Statements {
   }
 
   /**
-   * Whether the tab follows a table or shows a notebook, and so has no statement under a cursor.
+   * True if the tab follows a table or shows a notebook, and thus has no statement under a cursor.
    */
   #isWithoutEditor(): boolean {
     const { isWithoutEditor, activeFollow } = this.#workspace;

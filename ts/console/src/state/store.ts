@@ -1,9 +1,11 @@
 /**
- * Drafts, history and layout. If no login is required, they are stored in the browser's database;
- * otherwise, in the user's workspace on the server (`user-store.ts`). Credentials are never stored.
+ * Stores drafts, history and layout. Without a login, they are stored in the browser's database;
+ * with a login, in the user's workspace on the server (`user-store.ts`). Credentials are never
+ * stored.
  *
  * Records of one kind share a key prefix, such as `tab/…`. Records that several windows write
- * contain the time of the change. The later change wins, regardless of which was written last.
+ * contain the time of the change. The later change wins, regardless of which change was written
+ * last.
  */
 import type { Dated } from '../api/workspace.js';
 import { texts } from '../texts.js';
@@ -13,32 +15,29 @@ const STORE = 'workspace';
 /** Prefix of the keys that `saveAtOnce` writes. */
 const LAST = 'tidemark.last.';
 
-/**
- * Prefix of the keys of data that was unsaved when a session ended; the data is encrypted for its
- * user.
- */
+/** Key prefix of data that was unsaved when a session ended. The data is encrypted for its user. */
 export const UNSAVED = 'tidemark.unsaved.';
 
-/** Storage for the records of a user who logs in. */
+/** Storage for the records of a signed-in user. */
 export interface UserRecords {
-  /** Identifies a workspace among the workspaces of one browser. */
+  /** Identifies the workspace among all workspaces in this browser. */
   readonly id: string;
   loadAll(prefix: string): Promise<Map<string, Dated>>;
   saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean>;
   saveAtOnce(values: ReadonlyMap<string, Dated>): void;
-  /** Stores unsaved data in the browser, encrypted, for the next sign-in. */
+  /** Encrypts unsaved data and stores it in the browser until the next sign-in. */
   sealUnsaved(): Promise<void>;
   remove(keys: readonly string[]): Promise<void>;
 }
 
 let ofUser: UserRecords | undefined;
 
-/** From now on, tabs, log and results belong to the signed-in user. */
+/** Stores tabs, log and results in the records of the signed-in user from now on. */
 export function useUserRecords(records: UserRecords): void {
   ofUser = records;
 }
 
-/** Stores unsaved data for the user's next sign-in. */
+/** Stores unsaved data until the user's next sign-in. */
 export async function sealUnsaved(): Promise<void> {
   await ofUser?.sealUnsaved().catch(() => undefined);
 }
@@ -65,7 +64,7 @@ async function storeFor(mode: IDBTransactionMode): Promise<IDBObjectStore> {
 }
 
 /**
- * Returns the value stored under a name; `undefined` if the browser stores nothing (private
+ * Returns the value stored under a key; `undefined` if the browser stores no data (private
  * windows).
  */
 export async function load<T>(key: string): Promise<T | undefined> {
@@ -82,8 +81,8 @@ export async function load<T>(key: string): Promise<T | undefined> {
 
 /**
  * Stores values synchronously while the page is being closed, when the database would be too slow.
- * Each value is valid until the next save under its name. If there is not enough space, the
- * previously saved value is retained.
+ * Each value is valid until its key is saved again. If there is not enough space, the previously
+ * saved value is retained.
  */
 export function saveAtOnce(values: ReadonlyMap<string, Dated>): void {
   if (ofUser) {
@@ -99,7 +98,7 @@ export function saveAtOnce(values: ReadonlyMap<string, Dated>): void {
   }
 }
 
-/** Returns whether the value was saved. */
+/** Saves a value in the browser's database. Returns true if the value was saved. */
 export async function save(key: string, value: unknown): Promise<boolean> {
   try {
     await settled((await storeFor('readwrite')).put(value, key));
@@ -110,13 +109,15 @@ export async function save(key: string, value: unknown): Promise<boolean> {
   }
 }
 
-/** All values whose keys begin with `prefix`, by key, including those from `saveAtOnce`. */
+/**
+ * Returns all values whose keys begin with `prefix`, by key, including values from `saveAtOnce`.
+ */
 export async function loadAll<T extends Dated>(prefix: string): Promise<Map<string, T>> {
   const found = ofUser ? await ofUser.loadAll(prefix) : await browserRecords.loadAll(prefix);
   return found as Map<string, T>;
 }
 
-/** Writes each value unless the stored value is newer. Returns whether all values were saved. */
+/** Writes each value unless the stored value is newer. Returns true if all values were saved. */
 export async function saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean> {
   return await (ofUser ?? browserRecords).saveDated(values);
 }
@@ -125,16 +126,18 @@ export async function remove(keys: readonly string[]): Promise<void> {
   await (ofUser ?? browserRecords).remove(keys);
 }
 
-/** The browser's own storage, used with and without a login. */
+/** The browser's own storage, which is used both with and without a login. */
 export const browserRecords = { loadAll: loadFrom, saveDated: saveTo, remove: removeFrom };
 
-/** Removes all records from the browser's database except those that `retained` selects. */
+/**
+ * Removes all records from the browser's database except those for which `retained` returns true.
+ */
 export async function clearRecords(retained: (key: string) => boolean): Promise<void> {
   try {
     const keys = await settled((await storeFor('readonly')).getAllKeys());
     await removeFrom(keys.map(String).filter((key) => !retained(key)));
   } catch {
-    // The browser stores nothing.
+    // The browser's database is not available.
   }
 }
 
@@ -159,7 +162,7 @@ async function loadFrom<T extends Dated>(prefix: string): Promise<Map<string, T>
       }
     }
   } catch {
-    // The browser stores nothing, or only what was read.
+    // The browser's database is not available. Records that were already read are returned.
   }
   return found;
 }
@@ -189,7 +192,7 @@ async function removeFrom(keys: readonly string[]): Promise<void> {
       localStorage.removeItem(LAST + key);
     }
   } catch {
-    // Removal failed; it is retried next time.
+    // The removal failed and is retried next time.
   }
 }
 

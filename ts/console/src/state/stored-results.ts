@@ -1,6 +1,7 @@
 /**
  * Results that survive a reload: the first rows of each tab's result, for the user who saw them.
- * They are labelled with the time at which they were read, and no statement runs again by itself.
+ * The console labels them with the time at which they were read, and does not run any statement
+ * again.
  */
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
@@ -10,7 +11,7 @@ import { loadAll, remove, saveDated } from './store.js';
 import type { Dated } from '../api/workspace.js';
 
 interface StoredResult extends Dated {
-  /** Empty if no login is required. */
+  /** Name of the user who saw the result; empty if no login is required. */
   readonly user: string;
   readonly statement: string;
   readonly head: AnswerHead;
@@ -20,7 +21,9 @@ interface StoredResult extends Dated {
 
 const PREFIX = 'result/';
 const MAX_STORED_ROWS = 1000;
-/** Maximum number of characters in a stored result; the wider the rows, the fewer are stored. */
+/**
+ * Maximum number of characters in a stored result. The wider the rows, the fewer rows are stored.
+ */
 const MAX_RESULT_LENGTH = 1_000_000;
 const MAX_RESULTS = 20;
 
@@ -46,7 +49,7 @@ export async function storeResult(tab: string, result: Result, user: string): Pr
   await saveDated(new Map([[key, stored]]));
 }
 
-/** Results of a user's tabs, by tab; results of other users and expired ones are removed. */
+/** Loads a user's results by tab. Results of other users and the oldest results are removed. */
 export async function storedResults(user: string): Promise<ReadonlyMap<string, EarlierResult>> {
   const found = [...(await loadAll<StoredResult>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,
@@ -57,7 +60,7 @@ export async function storedResults(user: string): Promise<ReadonlyMap<string, E
     own.map(([key, { statement, head, rows, changed, total }]) => {
       const result = new Result(head, statement);
       result.append(rows);
-      // Views treat the stored result as complete, so none of them requests the remaining rows.
+      // Views treat the stored result as complete, so that no view requests the remaining rows.
       result.total = rows.length;
       return [key.slice(PREFIX.length), { result, at: new Date(changed), total }];
     }),

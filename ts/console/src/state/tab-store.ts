@@ -1,7 +1,7 @@
 /**
- * Tabs as stored in the browser. Each tab is one record, which is written when the tab changes, and
- * sent to the other windows of the console. The later of two changes to a tab wins; a window never
- * overwrites another window's later change.
+ * Stores the tabs. Each tab is one record, which is written when the tab changes and sent to the
+ * console's other windows. If two windows change a tab, the later change wins; a window never
+ * overwrites a later change from another window.
  */
 import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId } from './store.js';
 import type { Dated } from '../api/workspace.js';
@@ -9,7 +9,7 @@ import type { Tab } from './tab.js';
 
 export interface TabRecord extends Dated {
   readonly tab: Tab;
-  /** Sort key of the tabs. */
+  /** Sort key that determines the order of tabs. */
   readonly place: number;
   /** Time at which the tab was closed; absent for an open tab. */
   readonly closedAt?: number;
@@ -21,7 +21,7 @@ interface StoredTabs {
   readonly active: string | undefined;
 }
 
-/** All tabs in one value: the format of earlier console versions. */
+/** All tabs in a single value, as stored by earlier versions of the console. */
 interface LegacyTabs {
   readonly tabs: readonly Tab[];
   readonly active: string;
@@ -82,14 +82,14 @@ export class TabStore {
     };
   }
 
-  /** Saves a tab after a short delay; a new tab is placed last. */
+  /** Saves a tab after a short delay. A new tab is placed last. */
   put(tab: Tab, change: { readonly place?: number; readonly closedAt?: number } = {}): void {
     this.note(tab, change);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.flush(), SAVE_AFTER_MS);
   }
 
-  /** Saves a tab together with the next change of any tab. */
+  /** Saves a tab together with the next change to any tab. */
   note(tab: Tab, { place, ...closing }: { place?: number; closedAt?: number } = {}): void {
     const changed = Math.max(Date.now(), (this.#changed.get(tab.id) ?? 0) + 1);
     const position = place ?? this.#positions.get(tab.id) ?? Date.now();
@@ -108,7 +108,7 @@ export class TabStore {
       sessionStorage.setItem(ACTIVE, id);
       localStorage.setItem(ACTIVE, id);
     } catch {
-      // Storage is disabled.
+      // Storage is disabled: the active tab is not remembered.
     }
   }
 
@@ -121,7 +121,8 @@ export class TabStore {
     }
     records.forEach((record) => this.#channel.postMessage(record));
     if (await saveDated(named(records))) {
-      // Removed only after the save: if the page is closed before that, `saveAtOnce` stores them.
+      // Records are removed only after the save. If the page is closed before that, `saveAtOnce`
+      // stores them.
       for (const record of records) {
         if (this.#waiting.get(record.tab.id) === record) {
           this.#waiting.delete(record.tab.id);
@@ -153,7 +154,7 @@ function named(records: readonly TabRecord[]): Map<string, TabRecord> {
   return new Map(records.map((record) => [PREFIX + record.tab.id, record]));
 }
 
-/** Most recently closed first. */
+/** Orders tabs by closing time, most recently closed first. */
 export function byClosing(left: TabRecord, right: TabRecord): number {
   return (right.closedAt ?? 0) - (left.closedAt ?? 0);
 }

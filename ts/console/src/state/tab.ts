@@ -1,11 +1,11 @@
-/** Type of a tab and its content. */
+/** Types of a tab and its content. */
 
 /** A tab that follows a table or a query instead of running statements. */
 export interface FollowSpec {
-  /** The table, or the name of the query. */
+  /** Name of the followed table, or a name for the followed query. */
   readonly table: string;
   readonly query?: string;
-  /** Number of last rows to show. */
+  /** Number of most recent rows to show. */
   readonly rows: number;
   readonly view: 'grid' | 'chart';
 }
@@ -13,15 +13,15 @@ export interface FollowSpec {
 /** A tab that shows a notebook; its draft is the notebook's text. */
 export interface NotebookSpec {
   /**
-   * Whether the notebook's statements may run by themselves; true only after the user has run one
-   * of them.
+   * True if the notebook's statements may run automatically. Set only after the user has run one of
+   * the statements.
    */
   readonly approved: boolean;
-  /** Its saved version on the server, if any. */
+  /** The notebook's saved version on the server, if any. */
   readonly kept?: SavedNotebook;
 }
 
-/** A notebook on the server, as it was when last read or saved. */
+/** A notebook on the server, as of the last read or save. */
 export interface SavedNotebook {
   readonly id: string;
   readonly version: number;
@@ -29,7 +29,9 @@ export interface SavedNotebook {
   readonly text: string;
   /** The user's access: `own` includes sharing and deleting. */
   readonly access: 'own' | 'write' | 'read';
-  /** Link through which the notebook is read, if it is not shared with the user directly. */
+  /**
+   * Link through which the notebook is read, if the notebook is not shared with the user directly.
+   */
   readonly link?: string;
 }
 
@@ -46,7 +48,7 @@ export interface Tab {
   chart?: ChartSpec;
 }
 
-/** Chart settings of a tab; they apply to results with the same columns. */
+/** Chart settings of a tab. They apply to results with the same columns. */
 export interface ChartSpec {
   readonly columns?: string;
   readonly kind?: string;

@@ -1,4 +1,4 @@
-/** Operations on whole tabs: open a tab for a text or for followed rows, close and reopen tabs. */
+/** Opens, closes and reopens tabs. */
 import { quoted } from '../sql/names.js';
 import { editor } from './editor.js';
 import { announce, showToast } from '../page/notices.js';

@@ -1,7 +1,8 @@
 /**
- * Records of a signed-in user. Tabs and log are stored in the user's workspace on the server. The
- * browser stores only encrypted data, with a key that the server provides only to this user: the
- * first rows of results, for a reload, and data that was unsaved at the end of a session.
+ * Stores the records of a signed-in user. Tabs and log are stored in the user's workspace on the
+ * server. The browser stores only the first rows of results, for a reload, and data that was
+ * unsaved when a session ended. Both are encrypted with a key that the server provides only to this
+ * user.
  */
 import { SqlError } from '../api/client.js';
 import { awaitsLogin } from '../api/credentials.js';
@@ -12,7 +13,8 @@ const RESULTS = 'result/';
 const IV_BYTES = 12;
 const RETRY_MS = 5000;
 /**
- * Statuses after which a retry is useless: the data is invalid or too large, or there is no space.
+ * HTTP statuses after which a retry is useless: the data is invalid or too large, or the server has
+ * no free space.
  */
 const REFUSALS = [400, 413, 507];
 
@@ -23,12 +25,12 @@ interface Sealed extends Dated {
 export class UserStore implements UserRecords {
   readonly id: string;
   /**
-   * Encryption key. Without HTTPS it is absent, because browsers cannot encrypt; in that case, the
-   * browser stores nothing.
+   * Encryption key. The key is absent without HTTPS, because browsers then offer no encryption. In
+   * that case, the browser stores no data.
    */
   readonly #key: CryptoKey | undefined;
   readonly #entries: Map<string, Dated>;
-  /** Changes that the server does not have yet; `undefined` removes the entry. */
+  /** Changes that the server has not received yet; `undefined` removes the entry. */
   readonly #unsaved = new Map<string, Dated | undefined>();
   #last: Promise<unknown> = Promise.resolve();
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +43,7 @@ export class UserStore implements UserRecords {
 
   static async open(): Promise<UserStore> {
     const { id, key, entries } = await openWorkspace();
-    // Data stored here by an earlier version of the console may belong to another user.
+    // Data that an earlier version of the console stored may belong to another user.
     await clearRecords((name) => name.startsWith(RESULTS));
     const subtle = (crypto as { subtle?: SubtleCrypto }).subtle;
     const secret = await subtle?.importKey('raw', bytesOf(key), 'AES-GCM', false, [
@@ -101,7 +103,7 @@ export class UserStore implements UserRecords {
     await this.#save();
   }
 
-  /** Stores unsaved data in the browser, encrypted, for the next sign-in. */
+  /** Encrypts unsaved data and stores it in the browser until the next sign-in. */
   async sealUnsaved(): Promise<void> {
     const entries = [...this.#unsaved].filter(([, value]) => value !== undefined);
     const sealed = entries.length === 0 ? undefined : await this.#sealed(entries);
@@ -123,7 +125,7 @@ export class UserStore implements UserRecords {
     void this.#save();
   }
 
-  /** Sends pending changes to the server; returns whether it then has all of them. */
+  /** Sends pending changes to the server. Returns true if the server has received all of them. */
   #save(): Promise<boolean> {
     const done = this.#last.then(async () => {
       if (this.#unsaved.size === 0) {
@@ -152,7 +154,8 @@ export class UserStore implements UserRecords {
       if (!(cause instanceof SqlError && REFUSALS.includes(cause.status))) {
         throw cause;
       }
-      // An oversized entry must not prevent the others from being saved.
+      // Sends the entries one by one, because an oversized entry must not prevent other entries
+      // from being saved.
       let areSaved = sent.size > 1;
       for (const one of areSaved ? sent : []) {
         areSaved = (await this.#send(new Map([one]))) && areSaved;
@@ -183,7 +186,7 @@ export class UserStore implements UserRecords {
     return sealed;
   }
 
-  /** `undefined` if the data belongs to another user or is damaged. */
+  /** Decrypts data; returns `undefined` if the data belongs to another user or is damaged. */
   async #unsealed(sealed: Uint8Array<ArrayBuffer> | undefined): Promise<unknown> {
     try {
       if (!this.#key || !sealed) {

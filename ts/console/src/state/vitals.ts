@@ -1,4 +1,4 @@
-/** Load of the server: ingestion rate and memory usage. */
+/** Tracks the load of the server: ingestion rate and memory usage. */
 import type { Accessor } from 'solid-js';
 import type { Answer } from '../api/cells.js';
 import { query, SqlError } from '../api/client.js';
@@ -7,7 +7,7 @@ import { signal } from '../model/signal.js';
 
 export const MEMORY_QUESTION =
   "SELECT bytes FROM memory_metrics() WHERE memory_tag = 'NATIVE_RESIDENT'";
-/** Sent repeatedly, by every page. */
+/** Queries that every page sends repeatedly. */
 export const VITAL_QUESTIONS: readonly string[] = [MEMORY_QUESTION];
 
 const ALL_TABLES = '';
@@ -17,7 +17,7 @@ export interface Vital {
   readonly rate: number | undefined;
   /** Rows per second between consecutive polls of the last minute, oldest first. */
   readonly history: readonly number[];
-  /** Bytes, excluding memory-mapped files. */
+  /** Memory usage in bytes, excluding memory-mapped files. */
   readonly memory: number | undefined;
 }
 
@@ -25,12 +25,12 @@ export class Vitals {
   readonly #now = signal<Vital>({ rate: undefined, history: [], memory: undefined });
   readonly now: Accessor<Vital> = this.#now;
   readonly #rates = new Rates();
-  /** Queries that the server does not support or the user may not run. */
+  /** Queries that the server does not support, or that the user may not run. */
   readonly #refused = new Set<string>();
 
   /**
-   * Polls the server; `rows` is the current total of all tables. Rejects if the server does not
-   * respond.
+   * Polls the server. `rows` is the current total number of rows in all tables. Rejects if the
+   * server does not respond.
    */
   async refresh(rows: number | undefined): Promise<void> {
     this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
@@ -41,7 +41,7 @@ export class Vitals {
     });
   }
 
-  /** Records the current total of rows. */
+  /** Records the current total number of rows. */
   note(rows: number | undefined): void {
     this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
     const [rate, history] = [this.#rates.of(ALL_TABLES), this.#rates.history(ALL_TABLES)];

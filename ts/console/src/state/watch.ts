@@ -16,16 +16,16 @@ interface Watched {
   readonly jobs: Jobs;
 }
 
-/** Runs until the returned function is called. */
+/** Watches the server until the returned function is called. */
 export function watchServer({ server, schema, activity, vitals, jobs }: Watched): () => void {
-  /** Polls everything that the stream would push. */
+  /** Polls all data that the stream would push. */
   const poll = async (): Promise<void> => {
     if ((await server.greet()) !== 'connected') {
       await schema.refresh();
     } else if (schema.tables().state === 'ready') {
       await schema.poll();
     }
-    // A user who may not read the table list does not poll running queries either.
+    // A user who may not read the list of tables does not poll the running queries either.
     if (schema.tables().state === 'ready') {
       await activity.refresh();
       await vitals.refresh(schema.rowCount);

@@ -1,6 +1,6 @@
 /**
- * Workspace tabs: their text, the active tab, and their runs. Text is saved shortly after each
- * change, survives a reload, and is shared between windows.
+ * The workspace's tabs: their text, the active tab, and their runs. Text is saved shortly after
+ * each change, survives a reload, and is shared between windows.
  */
 import { createSignal, type Accessor } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
@@ -48,7 +48,7 @@ export class Workspace {
     this.#store = store;
     this.#lastNumber = tabs.length;
     if (tabs.length === 0) {
-      // Windows that start empty at the same time get the same first tab.
+      // Empty windows that open at the same time get the same first tab.
       const firstTab = this.#newTab(FIRST_DRAFT);
       const first = records.length === 0 ? { ...firstTab, id: FIRST_TAB } : firstTab;
       tabs.push(first);
@@ -103,7 +103,7 @@ export class Workspace {
     return tab?.notebook ? '' : (tab?.draft ?? '');
   }
 
-  /** Whether the user has not written any text yet. */
+  /** True if the user has not written any text yet. */
   get isUntouched(): boolean {
     return this.tabs.length === 1 && this.activeDraft === FIRST_DRAFT;
   }
@@ -121,7 +121,9 @@ export class Workspace {
     this.#store.setActive(id);
   }
 
-  /** Activates the tab `steps` to the right; wraps around. */
+  /**
+   * Activates the tab `steps` positions to the right. After the last tab, continues with the first.
+   */
   step(steps: number): void {
     const index = this.tabs.findIndex((tab) => tab.id === this.active());
     const next = this.tabs.at((index + steps) % this.tabs.length);
@@ -149,7 +151,6 @@ export class Workspace {
     this.#append(tab);
   }
 
-  /** Adds a notebook tab. */
   addNotebook(title: string, draft: string, spec: NotebookSpec): Tab {
     const shortTitle = title.trim().slice(0, MAX_TITLE_LENGTH) || texts.common.notebook;
     const tab = { ...this.#newTab(draft), title: shortTitle, notebook: spec };
@@ -157,19 +158,22 @@ export class Workspace {
     return tab;
   }
 
-  /** Allows the statements of a notebook to run by themselves. */
+  /** Allows the statements of a notebook to run automatically. */
   approveNotebook(id: string): void {
     if (this.tabs.find((tab) => tab.id === id)?.notebook?.approved === false) {
       this.#changeNotebook(id, { approved: true });
     }
   }
 
-  /** Records the saved version of a notebook; `undefined` if it exists only in this browser. */
+  /**
+   * Records the saved version of a notebook; `undefined` if the notebook exists only in this
+   * browser.
+   */
   setSaved(id: string, savedNotebook: SavedNotebook | undefined): void {
     this.#changeNotebook(id, { kept: savedNotebook });
   }
 
-  /** Replaces a notebook with another user's version, which then does not run by itself. */
+  /** Replaces a notebook with another user's version, which then does not run automatically. */
   replaceNotebook(id: string, savedNotebook: SavedNotebook, draft = savedNotebook.text): void {
     this.#change(id, (tab) => {
       tab.draft = draft;
@@ -198,13 +202,15 @@ export class Workspace {
     return this.tabs.find(({ id }) => id === this.active())?.follow;
   }
 
-  /** Whether the active tab shows something other than an editor and a result. */
+  /**
+   * True if the active tab follows a table or shows a notebook instead of an editor and a result.
+   */
   get isWithoutEditor(): boolean {
     const tab = this.tabs.find(({ id }) => id === this.active());
     return (tab?.follow ?? tab?.notebook) !== undefined;
   }
 
-  /** Closes a tab; if it was the last one, opens an empty tab. */
+  /** Closes a tab. If it was the last tab, opens an empty one. */
   close(id: string): Tab | undefined {
     const closed = this.tabs.find((tab) => tab.id === id);
     if (!closed) {
@@ -232,7 +238,7 @@ export class Workspace {
     this.#setState('tabs', (tabs) => tabs.filter(({ id }) => id !== tab.id));
   }
 
-  /** Appends a closed tab to the open ones. */
+  /** Appends a closed tab to the open tabs. */
   restore(tab: Tab): void {
     this.#closed.set(this.closed().filter(({ id }) => id !== tab.id));
     this.#append({ ...tab });
@@ -259,7 +265,7 @@ export class Workspace {
       .map((one) => copyOf(one))
       .sort((left, right) => this.#store.positionOf(left.id) - this.#store.positionOf(right.id));
     this.#setState('tabs', reconcile(tabs, { key: 'id' }));
-    // The editor does not show notebooks, which have their own editors.
+    // The workspace's editor does not show notebooks, which have editors of their own.
     if (known && !tab.notebook) {
       this.onRewritten?.(tab.id, tab.draft);
     }
@@ -272,7 +278,7 @@ export class Workspace {
     }
   }
 
-  /** Moves a tab to a position, counted from the left. */
+  /** Moves a tab to a position counted from the left. */
   move(id: string, to: number): void {
     const tabs = [...this.tabs];
     const [tab] = tabs.splice(
@@ -294,7 +300,7 @@ export class Workspace {
     return this.tabs.find((tab) => tab.id === id)?.parameters ?? {};
   }
 
-  /** All open tabs in the text format that `importTabs` reads. */
+  /** Exports all open tabs in the format that `importTabs` reads. */
   exportTabs(): string {
     const tabs = this.tabs.map(({ title, draft, notebook }) => ({
       title,
@@ -305,7 +311,7 @@ export class Workspace {
   }
 
   /**
-   * Adds the tabs from an exported text and returns their number. Throws if the text is not an
+   * Adds the tabs of an exported text and returns their number. Throws if the text is not an
    * export.
    */
   importTabs(text: string): number {
@@ -361,20 +367,20 @@ export class Workspace {
 
   #newTab(draft: string): Tab {
     const number = ++this.#lastNumber;
-    // `randomUUID` is not used because browsers offer it only on secure origins, and plain HTTP in
-    // a LAN is not one.
+    // `randomUUID` is not used because browsers offer it only on secure origins, which excludes
+    // plain HTTP in a LAN.
     const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
     const id = `${Date.now().toString(36)}-${random.toString(36)}`;
     return { id, title: fill(texts.tabs.queryTitle, { number }), draft };
   }
 
-  /** Saves pending changes immediately, because the page is being left. */
+  /** Saves pending changes immediately. Called before the user leaves the page. */
   async saveNow(): Promise<void> {
     await this.#store.flush();
   }
 }
 
-/** A copy without the store's proxies, which the browser's database cannot store. */
+/** Copies a tab without the store's proxies, which the browser's database cannot store. */
 function copyOf({ parameters, follow, notebook, chart, ...tab }: Tab): Tab {
   return {
     ...tab,

@@ -1,4 +1,4 @@
-/** Details of one table: columns, partitions, statement, writes in progress. */
+/** Shows the details of a table: columns, partitions, DDL statement and ingestion. */
 import {
   createEffect,
   createMemo,

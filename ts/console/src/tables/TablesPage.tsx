@@ -1,4 +1,4 @@
-/** All tables with their sizes and growth rates, and the details of one of them. */
+/** Lists all tables with their sizes and growth rates, and shows the details of one table. */
 import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { query } from '../api/client.js';
@@ -202,7 +202,7 @@ function Head(props: {
   );
 }
 
-/** Rate as text; `–` until two row counts are known. */
+/** Formats a rate; `–` until two row counts are known. */
 export function rateText(rate: number | undefined): string {
   return rate === undefined ? '–' : approximate(Math.round(rate));
 }

@@ -1,4 +1,4 @@
-/** The server's facts about its tables: settings, sizes, partitions, writes in progress. */
+/** Parses the server's information about its tables: settings, sizes, partitions and ingestion. */
 import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
 import { kindOf, type TableKind } from '../model/schema.js';
 
@@ -16,7 +16,7 @@ export interface TableFacts {
   readonly isSuspended: boolean;
   readonly isWal: boolean;
   readonly isDeduplicated: boolean;
-  /** Retention, as in `TTL 2 HOUR`. */
+  /** Retention period, such as `2 HOUR`. */
   readonly ttl: string | undefined;
   readonly lastTransaction: number | undefined;
 }
@@ -110,8 +110,8 @@ export interface TableSort {
 }
 
 /**
- * Tables whose name contains a text, sorted. Tables that compare equal are sorted by name; unknown
- * values come last.
+ * Returns the tables whose names contain `search`, sorted. Equal values are sorted by name, and
+ * unknown values come last.
  */
 export function sorted(
   tables: readonly TableFacts[],

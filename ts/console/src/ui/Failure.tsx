@@ -1,4 +1,4 @@
-/** Error message for a user action; renders nothing if the text is empty. */
+/** Shows the error message of a user action. Renders nothing if the text is empty. */
 import { Show, type JSX } from 'solid-js';
 import { Icon } from './icons.js';
 

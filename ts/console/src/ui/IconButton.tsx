@@ -1,4 +1,4 @@
-/** A button with only an icon; its label is for screen readers. */
+/** A button that shows only an icon. Screen readers read its label. */
 import { splitProps, type JSX } from 'solid-js';
 import { Icon, type IconName } from './icons.js';
 

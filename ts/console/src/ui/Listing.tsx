@@ -1,6 +1,6 @@
 /**
- * A table with a header. Numeric columns are right-aligned; the header of the actions column is
- * only for screen readers.
+ * A table with a header. Numeric columns are right-aligned. The header of the actions column is
+ * visible only to screen readers.
  */
 import { For, Show, type JSX } from 'solid-js';
 

@@ -1,4 +1,4 @@
-/** A page of rows that are polled while it is visible. */
+/** A page that lists rows and polls them while it is visible. */
 import { createComputed, Match, onCleanup, onMount, Switch, type JSX } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
 import { type Loading, failureOf } from '../state/loading.js';
@@ -13,14 +13,14 @@ interface LivePageProps<Row extends object> {
   readonly loaded: Loading<readonly Row[]>;
   /** Field that identifies a row. */
   readonly key: keyof Row & string;
-  /** Title to show if the rows could not be read. */
+  /** Title to show if the rows could not be loaded. */
   readonly unread: string;
   readonly empty: JSX.Element;
   readonly children: (rows: readonly Row[]) => JSX.Element;
 }
 
 export function LivePage<Row extends object>(props: LivePageProps<Row>): JSX.Element {
-  // Rows with the same key stay the same object, which preserves their elements and focus.
+  // Rows with the same key keep their object, so that the element and the focus are preserved.
   const [store, setStore] = createStore<{ rows: Row[] }>({ rows: [] });
   createComputed(() => {
     if (props.loaded.state === 'ready') {

@@ -1,4 +1,7 @@
-/** A menu at a window position: arrow keys move, Escape closes, and focus returns. */
+/**
+ * A menu at a window position. The arrow keys select an item. Escape closes the menu and restores
+ * the focus.
+ */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { Icon, type IconName } from './icons.js';
 
@@ -6,9 +9,9 @@ export interface MenuItem {
   readonly label: string;
   readonly icon?: IconName;
   readonly keys?: string;
-  /** State of an item that can be switched on or off. */
+  /** State of an item that can be switched on and off. */
   readonly checked?: boolean;
-  /** Whether a divider precedes the item. */
+  /** True if a divider precedes the item. */
   readonly divider?: boolean;
   readonly run: () => void;
 }
@@ -42,7 +45,7 @@ export function openMenuBelow(label: string, element: Element, items: readonly M
   openMenu(label, left, bottom + 2, items);
 }
 
-/** The open menu, if any; rendered once per page. */
+/** Shows the open menu, if any. Rendered once per page. */
 export function MenuLayer(): JSX.Element {
   return (
     <Show when={menu()} keyed>
@@ -76,7 +79,7 @@ function Menu(props: { menu: OpenMenu }): JSX.Element {
     }
   };
   onMount(() => {
-    // If there is not enough space in the window, the menu opens in the opposite direction.
+    // If the window is too small, the menu is shifted to fit into it.
     const { width, height } = list.getBoundingClientRect();
     list.style.left = `${Math.max(0, Math.min(props.menu.x, innerWidth - width - 4))}px`;
     list.style.top = `${Math.max(0, Math.min(props.menu.y, innerHeight - height - 4))}px`;

@@ -1,4 +1,4 @@
-/** Read-only SQL with the editor's colours. */
+/** Shows read-only SQL text in the editor's colours. */
 import { createMemo, For, type JSX } from 'solid-js';
 import { scan } from '../sql/scanner.js';
 
@@ -16,7 +16,7 @@ export function SqlText(props: { text: string; label: string }): JSX.Element {
   );
 }
 
-/** Splits the whole text into coloured and uncoloured parts. */
+/** Splits the text into coloured and uncoloured segments. */
 function segmentsOf(text: string): Segment[] {
   const segments: Segment[] = [];
   let before = 0;

@@ -1,4 +1,4 @@
-/** Switch for the time zone in which times are shown. */
+/** Switches the time zone in which the console shows timestamps. */
 import { For, type JSX } from 'solid-js';
 import { setZone, zone } from '../page/zone.js';
 import { texts } from '../texts.js';

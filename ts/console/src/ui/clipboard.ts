@@ -1,9 +1,12 @@
-/** Copies text to the clipboard. */
+/** Clipboard access, with a fallback for browsers without the clipboard API. */
 import { showToast } from '../page/notices.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Copies text and reports the outcome. Browsers offer the clipboard API only on secure origins. */
+/**
+ * Copies text and reports the outcome. A fallback is needed because browsers offer the clipboard
+ * API only on secure origins.
+ */
 export async function copy(text: string, what: string): Promise<boolean> {
   let isCopied = true;
   try {
@@ -27,7 +30,7 @@ function copyBySelection(text: string): boolean {
   (document.querySelector('dialog:modal') ?? document.body).append(area);
   const before = document.activeElement;
   area.select();
-  // Deprecated, and the only way that a page on plain HTTP has.
+  // This deprecated method is the only one available on plain HTTP.
   // eslint-disable-next-line @typescript-eslint/no-deprecated
   const isCopied = document.execCommand('copy');
   area.remove();

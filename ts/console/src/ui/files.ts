@@ -1,13 +1,13 @@
 /**
- * Downloads: strings of the page, and whole results from the server.
+ * Downloads texts of the page, and complete results from the server.
  *
- * Without a login, or with a session cookie, a link is enough: the browser downloads the file
- * itself, whatever its size.
+ * Without a login, or with a session cookie, a link is sufficient: the browser itself downloads the
+ * file, whatever its size.
  *
  * A token exists only in this page's memory. A link cannot send it, and it must not be part of a
- * URL, because histories and logs store URLs. In that case the page fetches the file itself. It
- * writes to a file that the user chooses if the browser supports this, otherwise to memory, up to a
- * limit.
+ * URL, because browser histories and server logs store URLs. The page therefore fetches the file
+ * itself. If the browser supports it, the page writes to a file that the user chooses. Otherwise,
+ * the page keeps the data in memory, up to a limit.
  */
 import { exportAddress, exported, type ExportFormat } from '../api/client.js';
 import { hasTokens } from '../api/credentials.js';
@@ -17,11 +17,11 @@ import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 const MAX_IN_MEMORY_BYTES = 512 * 1024 * 1024;
-/** Maximum URL length; servers and proxies refuse longer ones. */
+/** Maximum URL length. Servers and proxies reject longer URLs. */
 const MAX_ADDRESS_LENGTH = 8000;
 /**
- * Delay before the file's object URL is revoked, because the browser may read it some time after
- * the click.
+ * Delay before the file's object URL is revoked, because the browser may read the file some time
+ * after the click.
  */
 const FORGOTTEN_AFTER_MS = 60_000;
 
@@ -30,7 +30,7 @@ export function saveFile(name: string, type: string, text: string): void {
   saveBlob(name, new Blob([text], { type }));
 }
 
-/** Offers data in memory as a download. */
+/** Offers a blob as a download. */
 export function saveBlob(name: string, blob: Blob): void {
   const address = URL.createObjectURL(blob);
   follow(name, address);
@@ -44,7 +44,7 @@ function follow(name: string, address: string): void {
   link.click();
 }
 
-/** Downloads the whole result of a statement as a file. */
+/** Downloads the complete result of a statement as a file. */
 export async function download(
   name: string,
   statement: string,
@@ -76,7 +76,7 @@ export async function download(
 
 type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
 
-/** Not available in all browsers, nor in the type definitions. */
+/** The file picker is missing in some browsers and in TypeScript's type definitions. */
 interface FilePicker {
   showSaveFilePicker?(options: { suggestedName: string }): Promise<FileSystemFileHandle>;
 }
@@ -85,7 +85,7 @@ async function chosenFile(name: string): Promise<FileSystemFileHandle | undefine
   return await (globalThis as FilePicker).showSaveFilePicker?.({ suggestedName: name });
 }
 
-/** The target file remains unchanged until the download is complete. */
+/** Writes a download to a file, which remains unchanged until the download is complete. */
 async function toFile(bytes: Bytes, target: FileSystemFileHandle): Promise<number> {
   await bytes.pipeTo(await target.createWritable());
   return (await target.getFile()).size;

@@ -1,6 +1,6 @@
 /**
- * Icons on a 16 px grid with round line ends. They always appear next to text or in a control with
- * a name.
+ * Icons on a 16 px grid with round line caps. They always appear next to text or in a labelled
+ * control.
  */
 import { Show, type JSX } from 'solid-js';
 
@@ -99,7 +99,7 @@ const SHAPES = {
 
 export type IconName = keyof typeof SHAPES;
 
-/** Classes of an icon that shows work in progress. */
+/** CSS classes of an icon that indicates work in progress. */
 // eslint-disable-next-line console/literal-texts -- classes
 export const SPINNING = 'spin accent';
 

@@ -1,4 +1,4 @@
-/** The current theme. The boot script sets it before the first paint. */
+/** The current theme. The theme-boot script sets it before the first paint. */
 import { createSignal } from 'solid-js';
 import { texts } from '../texts.js';
 
@@ -27,7 +27,7 @@ export function setTheme(next: Theme): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // Without storage the theme lasts until the page is closed.
+    // Storage is disabled: the theme lasts until the page is closed.
   }
 }
 

@@ -1,4 +1,4 @@
-/** A live view: its clauses, its progress, the cost of late rows, and its actions. */
+/** Shows a live view: its clauses, its progress, its last repair and its actions. */
 import { createEffect, createMemo, createSignal, on, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { duration, grouped, bytesText } from '../model/format.js';
@@ -47,7 +47,7 @@ export function LiveView(props: Props): JSX.Element {
   );
 }
 
-/** Requested whenever the view lists are refreshed. */
+/** Loads the progress of the view, again whenever the list of views is refreshed. */
 function progressOf(props: Props): () => LiveProgress | undefined {
   const [progress, setProgress] = createSignal<LiveProgress>();
   createEffect(
@@ -68,7 +68,7 @@ function progressOf(props: Props): () => LiveProgress | undefined {
   return progress;
 }
 
-/** Action that suspends or resumes a view. */
+/** Returns the action that suspends or resumes a view. */
 function switching(props: Props, isOn: boolean): ViewAction {
   const run = (): Promise<void> => {
     const { name } = props;

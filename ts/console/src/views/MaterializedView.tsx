@@ -1,4 +1,4 @@
-/** A materialized view: its refresh policy and its actions. */
+/** Shows a materialized view: its refresh policy and its actions. */
 import { createMemo, createSignal, Show, type JSX } from 'solid-js';
 import { duration, grouped, timestampText, rowsText } from '../model/format.js';
 import { confirmed } from '../page/questions.js';
@@ -134,7 +134,7 @@ function factsOf({ view, job }: Props, definition: Definition | undefined): Fact
   return facts.filter((fact) => typeof fact === 'object');
 }
 
-/** Next tick of a view's timer, by the server's clock. */
+/** Returns the next tick of a view's timer, based on the server's clock. */
 function tickOf(
   { every, start, zone }: RefreshPolicy,
   view: MaterializedFacts,

@@ -1,4 +1,4 @@
-/** A form that builds a statement, shows it, and runs it. */
+/** A form that builds a SQL statement, shows the statement, and runs it. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField } from '../dialogs/FormField.js';
@@ -6,7 +6,7 @@ import { SqlText } from '../ui/SqlText.js';
 import type { StatementField, StatementForm } from './forms.js';
 import { texts } from '../texts.js';
 
-/** Runs a statement; rejects with the server's error message. */
+/** Runs a statement. Rejects with the server's error message. */
 export type Attempt = (statement: string, done: string) => Promise<string>;
 
 export function StatementDialog(props: {

@@ -1,4 +1,4 @@
-/** Badge that shows why a view lacks rows of its base table, and since when. */
+/** Badge that shows why a view is not up to date, and for how long. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { approximate } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
@@ -19,7 +19,7 @@ const APPEARANCES = {
   behind: ['clock', 'quiet'],
 } as const;
 
-/** `fallback` is shown for a view that is up to date. */
+/** Shows the badge. `fallback` is shown instead if the view is up to date. */
 export function ViewBadge(props: { view: ViewFacts; fallback?: string }): JSX.Element {
   const freshness = createMemo(() => freshnessOf(props.view));
   const kind = (): keyof typeof APPEARANCES | undefined => {

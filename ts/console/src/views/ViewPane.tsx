@@ -1,4 +1,4 @@
-/** A materialized or live view: its state, its data, its actions. */
+/** Shows a materialized or live view: its state, its properties and its actions. */
 import '../styles/views.css';
 import {
   createEffect,
@@ -112,7 +112,10 @@ export default function ViewPane(props: ViewProps): JSX.Element {
   );
 }
 
-/** The statement that creates the view. It is loaded again for a different view, and on request. */
+/**
+ * Loads the statement that creates the view. It is loaded again for a different view, and on
+ * request.
+ */
 function statementOf(
   props: ViewProps,
   onOther: () => void,
@@ -125,7 +128,7 @@ function statementOf(
       setStatement(next.value);
     }
   };
-  // The facts of a view change with each poll; its name and kind do not.
+  // Each poll changes the view's properties, but not its name and kind.
   const which = createMemo(() => `${props.view.form} ${props.name}`);
   createEffect(
     on(which, () => {
@@ -185,7 +188,7 @@ function State(props: { view: ViewFacts; job: Job | undefined }): JSX.Element {
   );
 }
 
-/** Explains the view's state and what to do about it. */
+/** Explains the view's state and tells the user what to do about it. */
 function adviceOf(view: ViewFacts, job: Job | undefined): string | undefined {
   if (job?.state === 'failing') {
     const next =

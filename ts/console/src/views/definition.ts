@@ -1,9 +1,9 @@
-/** Parses the statement that creates a view. Pure. */
+/** Parses statements that create views. */
 import { parse, type Tree } from '../../../sql/index.js';
 
 type CreateView = Extract<Tree['nodes'][number], { kind: 'CreateView' }>;
 
-/** Node of a CREATE … VIEW statement; `undefined` for any other statement. */
+/** Returns the node of a CREATE … VIEW statement; `undefined` for any other statement. */
 export function createdView(statement: string): CreateView | undefined {
   try {
     const tree = parse(statement);

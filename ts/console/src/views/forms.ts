@@ -1,4 +1,4 @@
-/** Forms for materialized views: refreshing a time range, and changing the refresh policy. */
+/** Forms for materialized views: refresh a time range, and change the refresh policy. */
 import type { FieldSpec } from '../dialogs/FormField.js';
 import {
   changeStatement,
@@ -10,25 +10,25 @@ import {
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Typed values by field name. */
+/** The values that the user has typed, by field name. */
 type Draft = Readonly<Record<string, string>>;
 
 export interface StatementField extends FieldSpec {
-  /** Shows the field only if the named field has this value. */
+  /** If set, the field is shown only if the named field has this value. */
   readonly only?: readonly [field: string, value: string];
 }
 
-/** A dialog that builds a statement. */
+/** Definition of a dialog that builds a SQL statement. */
 export interface StatementForm {
   readonly title: string;
   readonly text?: string;
   readonly fields: readonly StatementField[];
-  /** Initial values. */
+  /** Initial values of the fields. */
   readonly draft: Draft;
   readonly statement: (draft: Draft) => string;
   readonly isComplete: (draft: Draft) => boolean;
   readonly act: string;
-  /** Message after the statement has run. */
+  /** Message shown after the statement has run. */
   readonly done: string;
 }
 

@@ -1,4 +1,4 @@
-/** Describes a live view in words: its clauses, its last repair, its problems. Pure. */
+/** Describes a live view in words: its clauses, its last repair and its problems. */
 import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
 import { timestampText, rowsText } from '../model/format.js';
 import { literal, quoted } from '../sql/names.js';
@@ -9,13 +9,13 @@ import { texts } from '../texts.js';
 export interface LiveDefinition {
   /** The view's query. */
   readonly query: string;
-  /** FLUSH EVERY clause, as written. */
+  /** Value of the FLUSH EVERY clause, as written. */
   readonly flushEvery: string;
-  /** IN MEMORY clause, as written. */
+  /** Value of the IN MEMORY clause, as written. */
   readonly inMemory: string;
-  /** `undefined` for the partitions of the base table. */
+  /** Partition unit; `undefined` if the view uses the partitions of the base table. */
   readonly partitionBy: string | undefined;
-  /** NOW, BEGINNING or a timestamp. */
+  /** Start of the view's rows: NOW, BEGINNING or a timestamp. */
   readonly startFrom: string;
 }
 
@@ -35,7 +35,7 @@ export function liveDefinitionOf(statement: string): LiveDefinition | undefined 
   };
 }
 
-/** Describes where the rows of the view begin. */
+/** Describes the time from which the view contains rows. */
 export function startText({ startFrom }: LiveDefinition, bound: string | undefined): string {
   switch (startFrom) {
     case 'BEGINNING':
@@ -52,17 +52,21 @@ export function startText({ startFrom }: LiveDefinition, bound: string | undefin
   }
 }
 
-/** Columns of the live view list other than freshness. */
+/** Columns of `live_views()` that do not concern freshness. */
 export interface LiveProgress {
   /**
-   * First timestamp in the view, ISO in UTC; `undefined` if no row of the base table is excluded.
+   * Lower bound of the view's timestamps, ISO in UTC; `undefined` if no row of the base table is
+   * excluded.
    */
   readonly bound: string | undefined;
-  /** The last recomputation after late or changed rows; `undefined` if there was none. */
+  /**
+   * The last recomputation after late or changed rows; `undefined` if the view was never
+   * recomputed.
+   */
   readonly repair: Repair | undefined;
   /** Number of consecutive failures. */
   readonly failures: number;
-  /** Bytes of memory used by the view's functions. */
+  /** Memory used by the view's functions, in bytes. */
   readonly bytes: number | undefined;
 }
 
@@ -70,7 +74,7 @@ interface Repair {
   readonly isUnderWay: boolean;
   /** First timestamp that is recomputed. */
   readonly from: string | undefined;
-  /** Last timestamp that is recomputed; `undefined` for the end of the data. */
+  /** Last timestamp that is recomputed; `undefined` if the range extends to the end of the data. */
   readonly to: string | undefined;
   /** Why the recomputed range could not be limited. */
   readonly denial: string | undefined;
@@ -132,8 +136,8 @@ export function repairText(repair: Repair | undefined): string {
 }
 
 /**
- * Prefixes of the server's reasons. Each has a description of the change to the base table, and the
- * remedy.
+ * Reasons for invalidation by their prefix. Each reason has a description of the change to the base
+ * table and a remedy.
  */
 const REASONS: Readonly<Record<string, readonly [what: string, remedy: string]>> = {
   'drop column operation': [texts.common.columnDropped, texts.liveViews.addColumn],
@@ -152,7 +156,7 @@ const REASONS: Readonly<Record<string, readonly [what: string, remedy: string]>>
 const FOR_GOOD = texts.liveViews.createAgain;
 const UNKNOWN = texts.liveViews.resumesOrCreateAgain;
 
-/** Describes what happened to the base table, its consequence, and what to do. */
+/** Describes the change to the base table, its consequence, and the remedy. */
 export function liveAdvice(reason: string | undefined): string {
   const means = texts.common.viewNoLongerFollows;
   const begin = Object.keys(REASONS).find((one) => reason?.startsWith(one)) ?? '';

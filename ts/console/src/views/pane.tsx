@@ -1,4 +1,4 @@
-/** Components shared by the panes of all views: actions and facts. */
+/** Components that materialized and live views share: actions and facts. */
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
 import { confirmDrop } from '../dialogs/confirm-drop.js';
 import { Icon, type IconName } from '../ui/icons.js';
@@ -15,10 +15,10 @@ export interface PaneProps<View> {
   readonly session: Session;
   readonly name: string;
   readonly view: View;
-  /** The statement that creates the view, once it is loaded. */
+  /** The statement that creates the view; `undefined` until it is loaded. */
   readonly statement: string | undefined;
   readonly job: Job | undefined;
-  /** Runs a statement; shows the server's error if it fails. */
+  /** Runs a statement and shows the server's error if the statement fails. */
   readonly run: (statement: string, done: string) => Promise<void>;
   readonly attempt: Attempt;
   readonly failure: string;
@@ -29,14 +29,14 @@ export interface ViewAction {
   readonly icon?: IconName;
   /** Permission on the view that the action requires. */
   readonly permission: string;
-  /** Verb for the action, for use in sentences. */
+  /** Verb for the action, used in sentences. */
   readonly verb: string;
   readonly run: () => void;
 }
 
 /**
- * Buttons of the actions. Below them are the reasons why some are not permitted, and the server's
- * error.
+ * Shows the buttons of the actions. Below the buttons are the reasons why some actions are not
+ * permitted, and the server's error.
  */
 export function Actions(props: {
   session: Session;
@@ -78,7 +78,10 @@ export function Actions(props: {
   );
 }
 
-/** Returns a lookup function: why an action is not permitted, or `undefined` if it may be tried. */
+/**
+ * Returns a function that explains why an action is not permitted, or returns `undefined` if the
+ * user may try it.
+ */
 function refusalsOf(props: {
   session: Session;
   name: string;
@@ -89,7 +92,7 @@ function refusalsOf(props: {
       () => [props.name, props.session.server.hasUsers] as const,
       ([, hasUsers]) => {
         if (hasUsers) {
-          // If the permissions cannot be read, all actions are offered, and the server refuses the
+          // If the permissions cannot be read, all actions are enabled, and the server rejects
           // actions that are not permitted.
           void readOwnRights().then(setGrants, () => undefined);
         }
@@ -127,7 +130,7 @@ export function dropAction(props: PaneProps<unknown>, permission: string): ViewA
 export interface Fact {
   readonly name: string;
   readonly text: string;
-  /** Width of the fact if it spans several columns (`broad`) or all columns (`wide`). */
+  /** Set if the fact spans several columns (`broad`) or all columns (`wide`). */
   readonly width?: 'broad' | 'wide';
   readonly isBad?: boolean;
 }
@@ -161,7 +164,7 @@ export function Facts(props: { base: string | undefined; facts: readonly Fact[] 
   );
 }
 
-/** State of a view's refresh job, without the duration of the last refresh. */
+/** Returns the state of a view's refresh job, without the duration of the last refresh. */
 export function jobFacts(job: Job | undefined, reason: string | undefined): Fact[] {
   if (!job) {
     return [];

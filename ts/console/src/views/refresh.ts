@@ -1,14 +1,11 @@
-/**
- * Refresh policy of a materialized view: parsed from its statement, described in words, and
- * changed. Pure.
- */
+/** Parses, describes and changes the refresh policy of a materialized view. */
 import type { RefreshPolicy as MaterialRefresh } from '../../../sql/index.js';
 import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** A number of SQL time units: `10m`, `1d`, `1M`. */
+/** A multiple of a SQL time unit: `10m`, `1d`, `1M`. */
 interface Every {
   readonly count: number;
   readonly unit: string;
@@ -16,11 +13,11 @@ interface Every {
 
 export interface RefreshPolicy {
   readonly trigger: 'immediate' | 'timer' | 'manual';
-  /** Interval of a timer. */
+  /** Interval of the timer, if the view has one. */
   readonly every: Every | undefined;
-  /** Whether the view was created without initial rows. */
+  /** True if the view was created without initial rows. */
   readonly isDeferred: boolean;
-  /** As written in the statement. */
+  /** Start of the timer, as written in the statement. */
   readonly start: string | undefined;
   readonly zone: string | undefined;
   readonly period: RefreshPeriod | undefined;
@@ -75,7 +72,7 @@ function periodOf(period: NonNullable<MaterialRefresh['period']>): RefreshPeriod
   return { kind: 'length', length: length.text, zone: zone?.text, delay: delay?.text };
 }
 
-/** Interval and delay in words: `every 10 min`. */
+/** Describes the trigger of a policy in words: `every 10 min`. */
 export function policyText({ trigger, every, zone, isDeferred }: RefreshPolicy): string {
   const first = isDeferred ? texts.materializedViews.notFilled : '';
   switch (trigger) {
@@ -128,7 +125,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 
 /**
- * Next tick of a timer in milliseconds since 1970. With a time zone, ticks follow its wall clock.
+ * Returns the next tick of a timer in milliseconds since 1970. With a time zone, ticks follow the
+ * zone's wall clock.
  */
 export function nextTick(every: Every, startMs: number, nowMs: number, zone?: string): number {
   if (nowMs < startMs) {
@@ -137,8 +135,8 @@ export function nextTick(every: Every, startMs: number, nowMs: number, zone?: st
   const start = startMs + offsetOf(zone, startMs);
   const now = nowMs + offsetOf(zone, nowMs);
   const tick = localTick(every, start, now);
-  // The tick's offset is looked up at an approximate UTC time. The result can differ only near a
-  // clock change, and clocks change at night.
+  // The offset of the tick is looked up at an approximate UTC time. The result can differ only near
+  // a clock change, and clocks change at night.
   return tick - offsetOf(zone, tick - offsetOf(zone, nowMs));
 }
 
@@ -161,7 +159,7 @@ function monthOf(ms: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** The same day in a later month, or that month's last day. */
+/** Returns the same day in a later month, or that month's last day. */
 function monthsLater(ms: number, months: number): number {
   const date = new Date(ms);
   const day = date.getUTCDate();
@@ -172,7 +170,7 @@ function monthsLater(ms: number, months: number): number {
   return date.getTime();
 }
 
-/** Offset of a zone from UTC; 0 for a zone that the browser does not know. */
+/** Returns the zone's offset from UTC in milliseconds; 0 if the browser does not know the zone. */
 function offsetOf(zone: string | undefined, ms: number): number {
   if (zone === undefined) {
     return 0;
@@ -188,7 +186,7 @@ function offsetOf(zone: string | undefined, ms: number): number {
   }
 }
 
-/** Changes to the base table that invalidated the view. */
+/** Changes to the base table that invalidate a view, by the server's reason. */
 const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>> = {
   'truncate operation': [texts.materializedViews.tableTruncated, false],
   'drop partition operation': [texts.materializedViews.partitionDropped, false],
@@ -198,7 +196,7 @@ const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>
   'rename table operation': [texts.materializedViews.tableRenamed, true],
 };
 
-/** Describes what happened to the base table, its consequence, and what to do. */
+/** Describes the change to the base table, its consequence, and the remedy. */
 export function invalidAdvice(reason: string | undefined): string {
   const [what = '', isGone = false] = REASONS[reason ?? ''] ?? [];
   const means = texts.common.viewNoLongerFollows;
@@ -208,7 +206,7 @@ export function invalidAdvice(reason: string | undefined): string {
   return [what, means, remedy].filter((part) => part !== '').join(' ');
 }
 
-/** Input of the dialog, as typed. */
+/** The user's input in the refresh policy dialog, as typed. */
 export interface PolicyDraft {
   readonly trigger: RefreshPolicy['trigger'];
   readonly count: string;
@@ -237,7 +235,7 @@ export function draftOf(policy: RefreshPolicy | undefined): PolicyDraft {
   };
 }
 
-/** Statement that changes the refresh policy of a view. */
+/** Builds the statement that changes a view's refresh policy. */
 export function changeStatement(view: string, draft: PolicyDraft): string {
   const clauses = [`ALTER MATERIALIZED VIEW ${quoted(view)} SET REFRESH`, triggerClause(draft)];
   if (draft.period === 'bucket') {

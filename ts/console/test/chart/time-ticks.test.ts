@@ -1,7 +1,7 @@
 import test from 'ava';
 import { DAY, HOUR, MINUTE, timeTicks, UTC, type Calendar } from '../../src/chart/time-ticks.js';
 
-/** Calendar of a named zone, as in a browser in that zone. */
+/** Returns the calendar of a named zone, as a browser in that zone would compute it. */
 function calendarOf(zone: string): Calendar {
   const form = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
@@ -24,7 +24,7 @@ function calendarOf(zone: string): Calendar {
   return {
     wallTimeOf,
     dayStart: (year, month, day) => {
-      // First quarter hour at which the wall clock shows this day.
+      // Finds the first quarter hour at which the wall clock shows this day.
       const noon = Date.UTC(year, month, day, 12);
       const expected = new Date(noon);
       let at = noon - 26 * HOUR;

@@ -20,16 +20,16 @@ test('all rows can be reached beyond the maximum element height', (t) => {
   const end = scrollPositionOf(TALL.full, TALL);
   t.is(end.top, MAX_HEIGHT - TALL.view);
   t.is(end.top + end.shift, TALL.full - TALL.view);
-  // A jump of the scroll bar moves to the same fraction of all rows.
+  // Dragging the scroll bar moves to the same fraction of all rows.
   const middle = (MAX_HEIGHT - TALL.view) / 2;
   t.is(pixelAt(middle, start, TALL), (TALL.full - TALL.view) / 2);
   t.is(pixelAt(MAX_HEIGHT - TALL.view, start, TALL), TALL.full - TALL.view);
   t.is(pixelAt(0, end, TALL), 0);
-  // A wheel event scrolls by exactly its number of pixels.
+  // A wheel event scrolls by exactly the number of pixels that it reports.
   const position = scrollPositionOf(1_000_000_000, TALL);
   t.is(pixelAt(position.top + 120, position, TALL), 1_000_000_120);
   t.is(pixelAt(position.top - 120, position, TALL), 999_999_880);
-  // Because of its shift, the element's end may be reached too early.
+  // Because the element is shifted, its end may be reached before the end of the rows.
   t.true(isAtEdge(0, 5000, TALL));
   t.false(isAtEdge(0, 0, TALL));
   t.true(isAtEdge(MAX_HEIGHT - TALL.view, 5000, TALL));

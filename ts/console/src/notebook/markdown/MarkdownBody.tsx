@@ -1,4 +1,4 @@
-/** A text cell, which is shown as Markdown and edited as source. */
+/** A text cell, which is displayed as rendered Markdown and edited as source. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import type { CellProps } from '../context.js';
 import { MAX_TEXT_LENGTH, type MarkdownCell } from '../../cells/model.js';

@@ -1,15 +1,18 @@
 /**
- * Renders Markdown as elements. The library parses the text into tokens, and each kind of token
- * becomes one kind of element. Text becomes text nodes: HTML in it is shown literally, and nothing
- * is loaded.
+ * Renders Markdown as DOM elements. The marked library parses the text into tokens, and each kind
+ * of token becomes one kind of element. Text becomes text nodes: HTML is displayed literally, and
+ * no external content is loaded.
  */
 import { Lexer, type Token, type Tokens } from 'marked';
 import { fill } from '../../fill.js';
 import { texts } from '../../texts.js';
 
-/** Maximum nesting depth; deeper Markdown is shown as source. */
+/** Maximum nesting depth. More deeply nested Markdown is shown as source. */
 const DEEPEST = 16;
-/** Maximum length; longer text is shown as source, because parsing it would block the page. */
+/**
+ * Maximum length of rendered text. Longer text is shown as source, because parsing it would block
+ * the page.
+ */
 const MAX_TEXT_LENGTH = 64 * 1024;
 
 export function render(text: string): Node[] {
@@ -100,7 +103,7 @@ function entities(text: string): string {
   });
 }
 
-/** Headings in a notebook start one level below the page's own heading. */
+/** Creates a heading. Notebook headings start one level below the page's own heading. */
 function heading({ depth }: Tokens.Heading, inner: readonly Node[]): HTMLElement {
   const level = Math.min(6, depth + 1) as 2 | 3 | 4 | 5 | 6;
   const created = element(`h${level}`, ...inner);
@@ -129,7 +132,7 @@ function table({ header, rows }: Tokens.Table, depth: number): HTMLElement {
 
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
 
-/** A link to another page; any other kind of URL is shown as text. */
+/** Creates a link to a web page or mail address. Any other URL is shown as text. */
 function link({ href }: Tokens.Link, inner: readonly Node[]): HTMLElement {
   const address = URL.canParse(href) ? new URL(href) : undefined;
   if (!address || !SCHEMES.has(address.protocol)) {
