@@ -1,6 +1,6 @@
 /**
- * Access page: users and groups, the permissions of the selected principal, and its pending
- * changes.
+ * The access page lists users and groups, and shows the permissions and pending changes of the
+ * selected one.
  */
 import {
   createEffect,
@@ -51,7 +51,7 @@ export default function AccessPage(props: { schema: Schema }): JSX.Element {
     }
   };
   onMount(() => void begin());
-  // After a sign-in, retry the load that was refused.
+  // Retry a refused load after the user has signed in.
   createEffect(
     on(props.schema.tables, ({ state: isThere }) => {
       if (isThere === 'ready' && state.principals().state === 'failed') {

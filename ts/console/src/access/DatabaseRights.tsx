@@ -1,4 +1,4 @@
-/** Permissions that apply to the whole database, its server or its users rather than to tables. */
+/** Permissions on the whole database, the server or its users, as opposed to single tables. */
 import { createMemo, createSignal, For, type JSX } from 'solid-js';
 import { databaseGroups } from './catalogue.js';
 import { EVERYWHERE, markOf } from './model.js';
@@ -6,7 +6,7 @@ import { RightButton, type RightsProps } from './RightButton.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Whether the section is open; retained when another principal is selected. */
+/** True if the section is expanded. The state is kept when the user selects another principal. */
 const [isOpen, setOpen] = createSignal(false);
 
 export function DatabaseRights(props: RightsProps): JSX.Element {

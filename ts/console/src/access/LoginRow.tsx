@@ -1,4 +1,4 @@
-/** Login methods of a principal, and its HTTP tokens: created, shown once, revoked. */
+/** Login methods of a principal, with controls to create and revoke its HTTP tokens. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { confirmed } from '../page/questions.js';
@@ -20,7 +20,7 @@ const LOGINS: Readonly<Record<string, string>> = {
 
 export function LoginRow(props: RightsProps): JSX.Element {
   const [asking, setAsking] = createSignal<'new' | 'one'>();
-  // A token exists only in this signal and on the screen until its dialog is closed.
+  // The token exists only in this signal and on the screen, until its dialog is closed.
   const [newToken, setNewToken] = createSignal<NewToken>();
   const principal = (): Principal => props.rights.principal;
   const hasToken = (): boolean => props.rights.logins.includes('REST Token');

@@ -1,4 +1,4 @@
-/** Groups of a user or users of a group, with controls to add and remove them. */
+/** Lists the groups of a user or the members of a group, with controls to add and remove them. */
 import { For, Show, type JSX } from 'solid-js';
 import { quoted } from '../sql/names.js';
 import { showFailure } from '../page/notices.js';

@@ -1,4 +1,6 @@
-/** Dialog for a new password, entered twice. It is sent once and never stored. */
+/**
+ * Dialog in which the user enters a new password twice. The password is sent once and never stored.
+ */
 import { createSignal, type JSX } from 'solid-js';
 import { showToast } from '../page/notices.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
@@ -7,7 +9,7 @@ import { texts } from '../texts.js';
 
 export function PasswordDialog(props: {
   name: string;
-  /** Rejects with the server's error message. */
+  /** Sets the password. Rejects with the server's error message. */
   set: (password: string) => Promise<void>;
   onClose: () => void;
 }): JSX.Element {

@@ -1,4 +1,4 @@
-/** Pending changes as SQL, in execution order. */
+/** Shows the pending changes as SQL statements, in execution order. */
 import { For, Show, type JSX } from 'solid-js';
 import { announce } from '../page/notices.js';
 import { copy } from '../ui/clipboard.js';

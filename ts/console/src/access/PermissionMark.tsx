@@ -1,4 +1,7 @@
-/** Mark whose shape shows how a permission is held; colour is never the only cue. */
+/**
+ * Icon that shows how a permission is held. Its shape always differs, so colour is never the only
+ * cue.
+ */
 import { Show, type JSX } from 'solid-js';
 import type { Mark } from './model.js';
 

@@ -1,4 +1,4 @@
-/** Heading of the selected principal, with actions on the principal as a whole. */
+/** Heading of the selected principal, with a menu of actions such as changing the password. */
 import { createSignal, Show, type JSX } from 'solid-js';
 import { quoted } from '../sql/names.js';
 import { showFailure, showToast } from '../page/notices.js';
@@ -39,9 +39,11 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
   );
 }
 
-/** Actions that apply to the principal as a whole. */
+/**
+ * Returns the menu items for a principal, such as changing the password or dropping the principal.
+ */
 function menuOf(state: AccessState, principal: Principal, setPassword: () => void): MenuItem[] {
-  /** Reports the executed statement; a password never appears in the message. */
+  /** Executes a statement and reports it. Passwords never appear in the report. */
   const run = async (statement: string, isRemoved: boolean, done = statement): Promise<void> => {
     const outcome = state.run(statement, isRemoved ? undefined : principal);
     await outcome.then(() => showToast({ text: done }), showFailure);

@@ -1,6 +1,6 @@
 /**
- * Button for one permission on one object. It shows how the permission is held and which change is
- * pending.
+ * Button for one permission on one object. It shows how the principal holds the permission, and a
+ * click plans a change.
  */
 import { For, type JSX } from 'solid-js';
 import { concerns, groupsOf, isGranting, markOf, type Mark, type GrantTarget } from './model.js';
@@ -45,7 +45,7 @@ export function RightButton(
   props: RightsProps & {
     permission: string;
     target: GrantTarget;
-    /** Name of the object; omitted where the permission's name is enough. */
+    /** Name of the object, or absent if the label needs only the permission's name. */
     object?: string;
   },
 ): JSX.Element {

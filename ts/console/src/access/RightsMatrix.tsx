@@ -1,4 +1,6 @@
-/** Matrix of objects by permissions; a table expands into its columns. */
+/**
+ * Matrix with a row per object and a column per permission. A table can be expanded to its columns.
+ */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import type { ColumnEntry, TableEntry } from '../model/schema.js';
@@ -14,12 +16,15 @@ export interface MatrixProps extends RightsProps {
   readonly schema: Schema;
 }
 
-/** Permission set shown as columns; retained when another principal is selected. */
+/**
+ * Name of the permission set shown in the matrix. It is kept when the user selects another
+ * principal.
+ */
 const [chosen, setChosen] = createSignal('');
 
 export function RightsMatrix(props: MatrixProps): JSX.Element {
-  // Other users may create and drop tables at any time. A row is retained, and remains expanded, as
-  // long as its table exists.
+  // Other users can create and drop tables at any time. Each row is reused as long as its table
+  // exists, so that an expanded row stays expanded.
   const tables = createMemo<readonly Listed[]>((before) => {
     const now = props.schema.known;
     const known = new Map(before.map((one) => [`${one.kind} ${one.name}`, one]));
@@ -29,7 +34,7 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
   const sets = createMemo(() => rightSets(props.rights.catalogue));
   const set = (): RightSet => sets().find(({ name }) => name === chosen()) ?? sets()[0] ?? NO_SET;
   const rights = createMemo(() => rightsOf(set()));
-  // Hide objects on which no permission of the set can be granted.
+  // Hide objects to which no permission of the set applies.
   const shown = createMemo(() =>
     tables().filter(
       ({ name, kind }) =>
@@ -188,7 +193,7 @@ function TableRows(
 
 interface CellsProps extends MatrixProps {
   readonly target: GrantTarget;
-  /** Permissions that are shown as columns. */
+  /** Permissions shown as columns of the matrix. */
   readonly columns: readonly string[];
   /** Display name of the object. */
   readonly object: string;

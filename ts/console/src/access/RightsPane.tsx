@@ -1,5 +1,6 @@
 /**
- * Permissions of one principal: allowed endpoints, groups, and a matrix of objects by permissions.
+ * Shows the permissions of one principal: allowed endpoints, groups, and a matrix of objects and
+ * permissions.
  */
 import { For, Show, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
@@ -50,7 +51,7 @@ export function RightsPane(props: PaneProps): JSX.Element {
   );
 }
 
-/** Service accounts that a user or the members of a group may assume. */
+/** Lists the service accounts, and lets the user grant or revoke permission to assume them. */
 function Accounts(props: PaneProps): JSX.Element {
   const accounts = (): readonly string[] =>
     props.rights.principal.kind === 'service account'

@@ -1,4 +1,4 @@
-/** Dialogs for HTTP tokens. No dialog keeps a token longer than it is shown. */
+/** Dialogs for HTTP tokens. No dialog keeps a token after it closes. */
 import { createSignal, onMount, type JSX } from 'solid-js';
 import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -23,7 +23,7 @@ const USUAL_TTL = '30d';
 /** Dialog that asks for the lifetime of a new token and creates the token. */
 export function NewTokenDialog(props: {
   principal: Principal;
-  /** Receives the token if one was created. */
+  /** Called with the new token, or with `undefined` if no token was created. */
   onClose: (created: NewToken | undefined) => void;
 }): JSX.Element {
   let created: NewToken | undefined;
@@ -68,7 +68,7 @@ export function NewTokenDialog(props: {
   );
 }
 
-/** Dialog that shows a new token once. */
+/** Dialog that shows a new token for the first and only time. */
 export function TokenDialog(props: { token: NewToken; onClose: () => void }): JSX.Element {
   let dialog!: HTMLDialogElement;
   const [isCopied, setCopied] = createSignal(false);
@@ -110,7 +110,10 @@ export function TokenDialog(props: { token: NewToken; onClose: () => void }): JS
   );
 }
 
-/** Dialog that revokes one token. The server identifies a token only by its value. */
+/**
+ * Dialog that revokes one token. The user must enter the token, because the server has no other
+ * identifier for it.
+ */
 export function OneTokenDialog(props: {
   principal: Principal;
   onDone: () => void;

@@ -1,11 +1,11 @@
-/** All permissions of the server, and the groups in which the page shows them. */
+/** The permissions known to the server, and how the page groups them. */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import type { TableKind } from '../model/schema.js';
 import { texts } from '../texts.js';
 
 /**
- * Levels at which each permission can be granted (`database`, `table`, `column`), keyed by its
- * name.
+ * Maps the name of each permission to the levels at which it can be granted: `database`, `table` or
+ * `column`.
  */
 export type Catalogue = ReadonlyMap<string, ReadonlySet<string>>;
 
@@ -14,13 +14,13 @@ interface RightGroup {
   readonly rights: readonly string[];
 }
 
-/** Table permissions that are shown together as columns of the matrix. */
+/** Table permissions that the matrix shows together, one per column. */
 export interface RightSet {
   readonly name: string;
   readonly groups: readonly RightGroup[];
 }
 
-/** Permissions that control how a principal may connect. */
+/** Permissions to connect through a protocol, with the display name of each protocol. */
 export const ENDPOINTS: readonly (readonly [permission: string, name: string])[] = [
   ['HTTP', texts.permissions.consoleAndHttp],
   ['PGWIRE', texts.common.postgresqlClients],
@@ -129,7 +129,10 @@ const DATABASE_GROUPS: readonly RightGroup[] = [
   },
 ];
 
-/** Shorthand for many permissions, each of which is also listed separately. */
+/**
+ * Shorthand for all permissions. It is skipped, because the server also lists each permission
+ * separately.
+ */
 const SHORT_FORM = 'ALL';
 
 /** Builds the catalogue from the rows of `all_permissions()`. */
@@ -140,14 +143,14 @@ export function catalogueOf(answer: Answer): Catalogue {
   return new Map(rows.filter(([name]) => name !== SHORT_FORM));
 }
 
-/** Whether a permission applies to tables; the others apply to the whole database. */
+/** True if a permission applies to tables. Every other permission applies to the whole database. */
 export function isOfTables(catalogue: Catalogue, permission: string): boolean {
   return catalogue.get(permission)?.has('table') === true;
 }
 
 /**
- * Table permissions of the server, grouped by set. Permissions outside the named sets form an
- * additional set.
+ * Groups the server's table permissions into sets. Permissions that belong to no named set form a
+ * set of their own.
  */
 export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   const left = new Set([...catalogue.keys()].filter((name) => isOfTables(catalogue, name)));
@@ -157,7 +160,9 @@ export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   );
 }
 
-/** Permissions on the whole database, except the permissions to connect (`ENDPOINTS`). */
+/**
+ * Groups the permissions on the whole database, without the permissions to connect (`ENDPOINTS`).
+ */
 export function databaseGroups(catalogue: Catalogue): readonly RightGroup[] {
   const isOfDatabase = (name: string): boolean =>
     catalogue.get(name)?.has('database') === true && !isOfTables(catalogue, name);
@@ -167,7 +172,7 @@ export function databaseGroups(catalogue: Catalogue): readonly RightGroup[] {
   return [...groups, ...remainder(left)];
 }
 
-/** Restricts the groups to permissions in `left`, and removes these from `left`. */
+/** Keeps only the permissions in `left`, and removes them from `left`. */
 function groupsOf(groups: readonly RightGroup[], left: Set<string>): readonly RightGroup[] {
   return groups
     .map(({ name, rights }) => ({ name, rights: rights.filter((right) => left.delete(right)) }))
@@ -190,7 +195,9 @@ const ON_VIEWS: Readonly<Record<Exclude<TableKind, 'table'>, ReadonlySet<string>
 };
 const OF_VIEWS: ReadonlySet<string> = new Set(VIEW_GROUPS.flatMap(({ rights }) => rights));
 
-/** Whether a permission can be granted on an object of this kind; views are granted as a whole. */
+/**
+ * True if a permission can be granted on an object of this kind. Views have no column permissions.
+ */
 export function applies(
   catalogue: Catalogue,
   permission: string,

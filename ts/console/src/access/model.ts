@@ -1,4 +1,7 @@
-/** Permissions as listed by the server, pending changes made by clicking, and the resulting SQL. */
+/**
+ * Converts the server's permission lists into grants, and the user's clicks into pending changes
+ * and SQL.
+ */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { literal, quoted } from '../sql/names.js';
 import { isOfTables, type Catalogue } from './catalogue.js';
@@ -6,7 +9,7 @@ import { texts } from '../texts.js';
 
 export type PrincipalKind = 'user' | 'group' | 'service account';
 
-/** Name of each kind of principal, for use in sentences. */
+/** Name of each kind of principal, as used in sentences. */
 export const PRINCIPAL_LABELS: Readonly<Record<PrincipalKind, string>> = {
   user: texts.access.user,
   group: texts.access.group,
@@ -18,46 +21,49 @@ export interface Principal {
   readonly name: string;
 }
 
-/** Object of a grant: a column, a table or, with neither, all tables. */
+/** The object of a grant: a column, a table, or all tables if both fields are `undefined`. */
 export interface GrantTarget {
   readonly table: string | undefined;
   readonly column: string | undefined;
 }
 
-/** All tables, or the whole database. */
+/** Target of a grant on all tables or on the whole database. */
 export const EVERYWHERE: GrantTarget = { table: undefined, column: undefined };
 
 export interface Grant extends GrantTarget {
   readonly permission: string;
-  /** Whether the holder may grant the permission to others. */
+  /** True if the holder may grant the permission to others. */
   readonly option: boolean;
   /**
-   * Whether another grant implies this grant. For example, a grant on any column implies a grant on
+   * True if another grant implies this one. For example, a grant on any column implies a grant on
    * the time column.
    */
   readonly isImplied: boolean;
-  /** Grantees (the principal itself or its groups); empty if the server does not report them. */
+  /**
+   * Names of the grantees: the principal or its groups. Empty if the server does not report them.
+   */
   readonly grantedTo: readonly string[];
 }
 
-/** A pending grant or revoke; it is executed only when the user applies it. */
+/** A pending grant or revoke. It is executed when the user applies the changes. */
 export interface Change extends GrantTarget {
   readonly permission: string;
   readonly isGrant: boolean;
 }
 
 /**
- * How a permission is displayed: granted directly, with grant option, through a group, on all
- * tables, through `DATABASE ADMIN`, implied by another grant, on some columns only, or not at all.
+ * How a principal holds a permission: directly, with grant option, through a group, through a grant
+ * on all tables, through `DATABASE ADMIN`, through another grant that implies it, on some columns
+ * only, or not at all.
  */
 export type Mark =
   'granted' | 'option' | 'group' | 'inherited' | 'administrator' | 'implied' | 'part' | 'none';
 
-/** Includes every other permission. */
+/** The permission that includes all others. */
 const DATABASE_ADMIN = 'DATABASE ADMIN';
 const ASSUME = 'ASSUME SERVICE ACCOUNT ';
 
-/** Permission to assume a service account, as the server lists it. */
+/** Returns the name that the server gives to the permission to assume a service account. */
 export function assumes(account: string): string {
   return ASSUME + account;
 }
@@ -74,7 +80,7 @@ export function grantsOf(answer: Answer): Grant[] {
   }));
 }
 
-/** Groups through which a principal holds a permission on an object. */
+/** Returns the groups through which a principal holds a permission on an object. */
 export function groupsOf(
   grants: readonly Grant[],
   permission: string,
@@ -93,7 +99,7 @@ function grantAt(
   return grants.find((grant) => grant.permission === permission && isSame(grant, target));
 }
 
-/** How the named principal holds a permission on an object. */
+/** Determines how the named principal holds a permission on an object. */
 export function markOf(
   grants: readonly Grant[],
   permission: string,
@@ -117,7 +123,7 @@ export function markOf(
   return isSomeColumns && target.table !== undefined ? 'part' : 'none';
 }
 
-/** Whether a grant on a table or on all tables covers an object. */
+/** True if a grant on a table or on all tables covers an object. */
 function covers(grant: Grant, target: GrantTarget): boolean {
   return grant.table === undefined || same(grant.table, target.table);
 }
@@ -126,7 +132,7 @@ function isSame(left: GrantTarget, right: GrantTarget): boolean {
   return same(left.table, right.table) && same(left.column, right.column);
 }
 
-/** Names are case-insensitive on the server. */
+/** Compares names without regard to case, like the server. */
 function same(left: string | undefined, right: string | undefined): boolean {
   return left?.toLowerCase() === right?.toLowerCase();
 }
@@ -134,14 +140,17 @@ function same(left: string | undefined, right: string | undefined): boolean {
 const REVOCABLE: ReadonlySet<Mark> = new Set(['granted', 'option', 'inherited']);
 
 /**
- * Whether a click grants the permission, for example if only a group has it. Otherwise the click
- * revokes it.
+ * True if a click grants the permission, false if it revokes it. A permission held only through a
+ * group is granted.
  */
 export function isGranting(mark: Mark): boolean {
   return !REVOCABLE.has(mark);
 }
 
-/** Pending changes after a click: adds the change, or removes it if it was already pending. */
+/**
+ * Returns the pending changes after a click: a new change is added, and a change that was already
+ * pending is removed.
+ */
 export function toggled(
   changes: readonly Change[],
   permission: string,
@@ -157,15 +166,16 @@ export function concerns(change: Change, permission: string, target: GrantTarget
   return change.permission === permission && isSame(change, target);
 }
 
-/** A statement and the pending changes that it applies. */
+/** A statement, and the pending changes that it executes. */
 export interface Step {
   readonly statement: string;
   readonly changes: readonly Change[];
 }
 
 /**
- * Statements for the pending changes. Column changes come last, so that a change to the whole table
- * does not undo them. Identical changes to several columns of a table share a statement.
+ * Builds the statements for the pending changes. Column changes come last, so that a change to the
+ * whole table does not undo them. The same change to several columns of a table becomes one
+ * statement.
  */
 export function stepsOf(
   changes: readonly Change[],
@@ -199,28 +209,34 @@ function statementOf(group: readonly Change[], principal: Principal, catalogue: 
   return isGrant ? `GRANT ${right}${on} TO ${name}` : `REVOKE ${right}${on} FROM ${name}`;
 }
 
-/** Statement that creates a principal; without a password, password login is not possible. */
+/**
+ * Builds the statement that creates a principal. A principal without a password cannot log in with
+ * one.
+ */
 export function creationOf({ kind, name }: Principal, password: string): string {
   const secret = password === '' ? '' : ` WITH PASSWORD ${literal(password)}`;
   return `CREATE ${kind.toUpperCase()} ${quoted(name)}${secret}`;
 }
 
-/** Statement that sets a password; an empty password removes it. */
+/** Builds the statement that sets a password. An empty string removes the password. */
 export function passwordStatement(principal: Principal, password: string): string {
   const secret = password === '' ? 'NO PASSWORD' : `PASSWORD ${literal(password)}`;
   return `${alteration(principal)} WITH ${secret}`;
 }
 
 /**
- * Statement that creates an HTTP token with lifetime `ttl`. With `isRenewed`, the lifetime is
- * counted from the last login.
+ * Builds the statement that creates an HTTP token with lifetime `ttl`. With `isRenewed`, each login
+ * renews the lifetime.
  */
 export function tokenStatement(principal: Principal, ttl: string, isRenewed: boolean): string {
   const statement = `${alteration(principal)} CREATE TOKEN TYPE REST WITH TTL ${literal(ttl)}`;
   return isRenewed ? `${statement} REFRESH` : statement;
 }
 
-/** Statement that revokes one token, or all tokens of the principal if none is given. */
+/**
+ * Builds the statement that revokes the given token, or all tokens of the principal if `token` is
+ * empty.
+ */
 export function tokenEnd(principal: Principal, token = ''): string {
   const statement = `${alteration(principal)} DROP TOKEN TYPE REST`;
   return token === '' ? statement : `${statement} ${literal(token)}`;

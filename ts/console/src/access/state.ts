@@ -1,6 +1,6 @@
 /**
- * Users, groups and service accounts, the permissions of the selected principal, and its pending
- * changes.
+ * State of the access page: all principals, and the permissions and pending changes of the selected
+ * one.
  */
 import type { Accessor } from 'solid-js';
 import { recordsOf } from '../api/cells.js';
@@ -26,13 +26,13 @@ import { signal } from '../model/signal.js';
 export interface Rights {
   readonly principal: Principal;
   readonly grants: readonly Grant[];
-  /** Groups that the user belongs to. */
+  /** Groups of the user, or empty if the principal is not a user. */
   readonly groups: readonly string[];
-  /** Members of the group. */
+  /** Members of the group, or empty if the principal is not a group. */
   readonly members: readonly string[];
-  /** Current login methods of a user or a service account. */
+  /** Enabled login methods, or empty if the principal is a group. */
   readonly logins: readonly string[];
-  /** All permissions of the server. */
+  /** All permissions that the server knows, with their levels. */
   readonly catalogue: Catalogue;
 }
 
@@ -52,9 +52,9 @@ export class AccessState {
   readonly #changes = signal<readonly Change[]>([]);
   readonly changes: Accessor<readonly Change[]> = this.#changes;
   readonly #failure = signal('');
-  /** Error of the first pending statement that failed. */
+  /** Error message of the pending statement that failed, or empty. */
   readonly failure: Accessor<string> = this.#failure;
-  /** Pending changes of all principals except the selected one. */
+  /** Pending changes of the principals that are not selected, by principal. */
   readonly #plans = new Map<string, readonly Change[]>();
   #shown = '';
 
@@ -73,7 +73,7 @@ export class AccessState {
   }
 
   /**
-   * Selects a principal. Pending changes of the previous principal are retained until it is
+   * Selects a principal. The pending changes of the previous principal are kept until it is
    * selected again.
    */
   async show(principal: Principal): Promise<void> {
@@ -82,7 +82,7 @@ export class AccessState {
     this.#rights.set(await settle(() => this.#rightsOf(principal)));
   }
 
-  /** Deselects the principal; its pending changes are retained. */
+  /** Deselects the principal but keeps its pending changes. */
   hide(): void {
     this.#select('');
     this.#rights.set(undefined);
@@ -100,7 +100,7 @@ export class AccessState {
     this.#changes.set(toggled(this.changes(), permission, target, mark));
   }
 
-  /** Pending changes as statements, in execution order. */
+  /** Returns the pending changes as statements, in execution order. */
   steps(): readonly Step[] {
     const rights = readyOf(this.rights());
     return rights ? stepsOf(this.changes(), rights.principal, rights.catalogue) : [];
@@ -112,8 +112,8 @@ export class AccessState {
   }
 
   /**
-   * Executes the pending changes in order up to the first error; the remaining changes stay
-   * pending.
+   * Executes the pending changes in order and stops at the first error. Changes that were not
+   * executed stay pending.
    */
   async apply(): Promise<boolean> {
     const principal = readyOf(this.rights())?.principal;
@@ -134,7 +134,8 @@ export class AccessState {
   }
 
   /**
-   * Reloads the permissions of the selected principal; the old permissions stay visible until then.
+   * Reloads the permissions of the selected principal. The old ones stay visible until the reload
+   * completes.
    */
   async refresh(principal: Principal): Promise<void> {
     this.#rights.set(await settle(() => this.#rightsOf(principal)));
@@ -148,7 +149,10 @@ export class AccessState {
     );
   }
 
-  /** Runs one statement on principals and reloads; rejects with the server's error message. */
+  /**
+   * Runs a statement that changes a principal, then reloads. Rejects with the server's error
+   * message.
+   */
   async run(statement: string, shown: Principal | undefined): Promise<void> {
     await query(statement);
     await this.load();
@@ -175,8 +179,8 @@ async function groupsOfUser(name: string): Promise<readonly string[]> {
 }
 
 /**
- * Maximum number of users to check for membership in a group. The server lists groups only by user,
- * so a group's members require one request per user.
+ * Maximum number of users to check for membership in a group. The server lists groups per user but
+ * not users per group, so each check is a request.
  */
 export const MAX_MEMBER_QUESTIONS = 500;
 const QUESTIONS_AT_ONCE = 5;

@@ -1,10 +1,10 @@
 /**
- * Incremental reader of `/exec` responses. It parses JSON text and does not access the network.
+ * Incremental parser for `/exec` responses. It does not access the network.
  *
- * The body is `{"query":…,"columns":[…],"timestamp":n,"dataset":[row,…],"count":n,…}`. The reader
- * is in one of three states: *head* (before the rows), *rows*, *tail*. It returns rows as soon as
- * they are complete, so that a large result shows its first page immediately and a cancelled query
- * keeps the rows that have arrived.
+ * The body is `{"query":…,"columns":[…],"timestamp":n,"dataset":[row,…],"count":n,…}`. The parser
+ * is in one of three states: *head* (before the rows), *rows*, *tail*. It returns each row as soon
+ * as the row is complete. A large result therefore shows its first page immediately, and a
+ * cancelled query keeps the rows that have arrived.
  */
 import { texts } from '../texts.js';
 
@@ -21,11 +21,11 @@ export type Row = readonly Value[];
 export interface AnswerHead {
   readonly query: string;
   readonly columns: readonly Column[];
-  /** Index of the designated timestamp; -1 if there is none. */
+  /** Index of the designated timestamp column, or -1 if there is none. */
   readonly timestamp: number;
 }
 
-/** In nanoseconds, as measured by the server. */
+/** Durations in nanoseconds, as measured by the server. */
 interface Timings {
   readonly authentication?: number;
   readonly compiler?: number;
@@ -35,7 +35,7 @@ interface Timings {
 
 export interface AnswerTail {
   readonly count?: number;
-  /** Whether reading stopped early, so the result has more rows than `count`. */
+  /** True if reading stopped early, so that the result has more rows than `count`. */
   readonly isCut?: boolean;
   readonly timings?: Timings;
   readonly ddl?: string;
@@ -46,7 +46,7 @@ export interface AnswerTail {
   readonly position?: number | string;
 }
 
-// Quotes inside a JSON string are always escaped, so this text cannot occur there.
+// JSON escapes quotes inside strings, so this sequence can never be part of a string.
 const ROWS_BEGIN = ',"dataset":[';
 
 const QUOTE = 0x22;
@@ -62,17 +62,17 @@ export class AnswerReader {
   #inString = false;
   #head: AnswerHead | undefined;
 
-  /** The columns, once they have arrived. */
+  /** The query and its columns, or `undefined` until they have arrived. */
   get head(): AnswerHead | undefined {
     return this.#head;
   }
 
-  /** Whether more rows may follow. */
+  /** True while the parser expects more rows. */
   get inRows(): boolean {
     return this.#state === 'rows';
   }
 
-  /** Parses the next chunk of text and returns the rows that it completed. */
+  /** Parses the next chunk of text and returns the rows that are now complete. */
   feed(text: string): Row[] {
     this.#buffer += text;
     if (this.#state === 'head') {
@@ -81,7 +81,7 @@ export class AnswerReader {
     return this.#state === 'rows' ? this.#readRows() : [];
   }
 
-  /** Parses the members after the rows, or the whole response if it has no rows. */
+  /** Parses the fields after the rows, or the whole response if it has no rows. */
   finish(): AnswerTail {
     if (this.#state === 'rows') {
       throw new SyntaxError(texts.server.endedInsideRows);
@@ -112,8 +112,8 @@ export class AnswerReader {
     for (let index = this.#scanned; index < text.length; index++) {
       const code = text.charCodeAt(index);
       if (this.#inString) {
-        // An escape includes the next character, so a backslash at the end of a chunk waits for
-        // more text.
+        // An escape sequence includes the next character. If a chunk ends with a backslash, wait
+        // for the next chunk.
         if (code === BACKSLASH) {
           if (index + 1 === text.length) {
             return this.#takeRows(wholeEnd, index);
@@ -140,7 +140,8 @@ export class AnswerReader {
   }
 
   /**
-   * Removes the complete rows from the buffer and parses them. Scanning resumes where it stopped.
+   * Parses the complete rows and removes them from the buffer. The next scan resumes at the same
+   * character.
    */
   #takeRows(wholeEnd: number, scanned: number): Row[] {
     const rows = parseRows(this.#buffer.slice(0, wholeEnd));

@@ -1,4 +1,4 @@
-/** Access to the cells of small results by column name. */
+/** Reads the cells of small results by column name. */
 import type { Column, Row, Value } from './answer.js';
 
 export interface Answer {
@@ -7,7 +7,8 @@ export interface Answer {
 }
 
 /**
- * A row as a function that returns the cell of the first listed column that exists in the result.
+ * A row, as a function of column names. It returns the cell of the first name that exists in the
+ * result.
  */
 export type RowRecord = (...names: readonly string[]) => Value;
 
@@ -19,7 +20,7 @@ export function recordsOf({ head, rows }: Answer): RowRecord[] {
   });
 }
 
-/** A non-empty string; `undefined` for null and the empty string. */
+/** Converts a value to a string. Returns `undefined` for null and the empty string. */
 export function textOf(value: Value): string | undefined {
   return value === null || value === '' ? undefined : String(value);
 }

@@ -1,7 +1,6 @@
 /**
- * The only module that calls the server. It uses plain HTTP, relative URLs and the credentials of
- * `credentials.ts`. Every failure is a `SqlError` (the server refused) or an `Unreachable` (no
- * response).
+ * HTTP client for the server's API. It uses relative URLs and the credentials of `credentials.ts`.
+ * Every failure is a `SqlError` (the server returned an error) or an `Unreachable` (no response).
  */
 import { AnswerReader, type AnswerHead, type AnswerTail, type Column, type Row } from './answer.js';
 import { awaitsLogin, credentialHeaders, loginRefused } from './credentials.js';
@@ -9,7 +8,7 @@ import { EventReader, type ServerEvent } from './events.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** The server refused a statement. `position` counts UTF-16 code units from its start. */
+/** Error returned by the server. `position` is an offset in the statement, in UTF-16 code units. */
 export class SqlError extends Error {
   readonly position: number | undefined;
   readonly status: number;
@@ -22,7 +21,7 @@ export class SqlError extends Error {
   }
 }
 
-/** The server sent no response, or an incomplete one. */
+/** Thrown if the server sent no response or an incomplete one. */
 export class Unreachable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -33,19 +32,19 @@ export class Unreachable extends Error {
 export interface Settings {
   readonly config: Readonly<Record<string, unknown>>;
   readonly preferences: Readonly<Record<string, unknown>>;
-  /** Incremented by each change to the preferences. */
+  /** Version of the preferences, incremented by each change. */
   readonly version: number;
 }
 
 interface ExecuteOptions {
-  /** Maximum number of rows to return; the count still covers all rows. */
+  /** Maximum number of rows to return. The row count still covers the whole result. */
   readonly maxRows: number;
   /** Number of rows to skip at the beginning of the result. */
   readonly skip?: number;
-  /** Whether to count all rows of the result; true by default. */
+  /** True, the default, to count all rows of the result. */
   readonly counted?: boolean;
   readonly signal?: AbortSignal;
-  /** Time limit of the statement; the server's own limit by default. */
+  /** Time limit of the statement. Without it, the server's own limit applies. */
   readonly timeoutMs?: number;
   readonly onHead?: (head: AnswerHead) => void;
   readonly onRows?: (rows: Row[]) => void;
@@ -54,13 +53,13 @@ interface ExecuteOptions {
 const SILENT = texts.server.notRespondingDraftsSafe;
 const BROKEN_OFF = texts.server.responseEnded;
 /**
- * Maximum number of characters per response. Wide rows exhaust a page's memory sooner than many
- * rows do.
+ * Maximum number of characters per response. It protects the page's memory from results with wide
+ * rows.
  */
 const MAX_TEXT = 64 * 1024 * 1024;
 const SIGNED_OUT = texts.server.notSignedIn;
 
-/** Runs one statement and passes on its rows as they arrive. */
+/** Runs one statement and passes its rows to `onRows` as they arrive. */
 export async function execute(statement: string, options: ExecuteOptions): Promise<AnswerTail> {
   const { skip = 0, maxRows, counted = true } = options;
   const parameters = new URLSearchParams({
@@ -81,7 +80,7 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
       return { count: skip + taken, isCut: true };
     }
   } catch (cause) {
-    // A server that fails after the first rows sends the error and closes the connection.
+    // If a query fails after the first rows, the server sends the error and closes the connection.
     const midwayError =
       cause instanceof Unreachable ? midwayErrorOf(reader, response.status) : undefined;
     throw midwayError ?? cause;
@@ -102,7 +101,10 @@ function midwayErrorOf(reader: AnswerReader, status: number): SqlError | undefin
   }
 }
 
-/** Reads to the end, or stops at `MAX_TEXT` and returns the number of rows read. */
+/**
+ * Reads the rows of a response. Stops at `MAX_TEXT` characters and then returns the number of rows
+ * read.
+ */
 async function readRows(
   response: Response,
   reader: AnswerReader,
@@ -129,7 +131,7 @@ async function readRows(
   return undefined;
 }
 
-/** Checks a statement without running it: returns its result columns or rejects with its error. */
+/** Checks a statement without running it. Returns its result columns, or rejects with its error. */
 export async function validate(
   statement: string,
   signal?: AbortSignal,
@@ -142,7 +144,7 @@ export async function validate(
   return { columns: body.columns ?? [] };
 }
 
-/** Runs a statement and reads its small result completely. */
+/** Runs a statement and returns its complete result. Intended for small results. */
 export async function query(
   statement: string,
   options: Partial<Pick<ExecuteOptions, 'maxRows' | 'signal' | 'timeoutMs'>> = {},
@@ -158,7 +160,7 @@ export async function query(
   return { head, rows };
 }
 
-/** Settings that the server publishes without a login. */
+/** Loads the settings, which the server returns even before a login. */
 export async function settings(signal?: AbortSignal): Promise<Settings> {
   const response = await request('settings', signal);
   if (!response.ok) {
@@ -169,7 +171,7 @@ export async function settings(signal?: AbortSignal): Promise<Settings> {
   return { config, preferences, version };
 }
 
-/** Changes some preferences. The server refuses if preferences were saved after `version`. */
+/** Changes some preferences. Fails if other changes were saved after `version`. */
 export async function savePreferences(
   changed: Readonly<Record<string, string>>,
   version: number,
@@ -182,8 +184,8 @@ export async function savePreferences(
 }
 
 /**
- * Streams the changes of a table from a position (`now` or the `id` of an event) until the server
- * ends the stream. The URL contains only the table's name and the position.
+ * Streams the changes of a table until the server ends the stream. `from` is `now` or the `id` of
+ * an event. The URL contains only the table's name and this position.
  */
 export async function* changes(
   table: string,
@@ -204,7 +206,7 @@ export async function* changes(
   }
 }
 
-/** A query whose result is sent again whenever it changes. */
+/** A query whose result the server sends again whenever it changes. */
 export interface LiveQuery {
   readonly name: string;
   readonly query: string;
@@ -212,8 +214,8 @@ export interface LiveQuery {
 }
 
 /**
- * Streams query results until the server ends the stream. Each result is sent again whenever it
- * changes.
+ * Streams the results of queries until the server ends the stream. Each result is sent again when
+ * it changes.
  */
 export async function* live(
   queries: readonly LiveQuery[],
@@ -239,7 +241,7 @@ interface Call {
   readonly signal?: AbortSignal;
 }
 
-/** Calls an endpoint other than the SQL endpoint; returns the status and the JSON body. */
+/** Calls an endpoint other than `/exec` and returns the status and the JSON body. */
 export async function call(
   address: string,
   { method, body, signal }: Call,
@@ -251,7 +253,7 @@ export async function call(
   return { status: response.status, body: parsed };
 }
 
-/** URL that runs a statement. */
+/** Returns the URL that runs a statement. */
 export function execAddress(statement: string, more: Record<string, string> = {}): string {
   return `exec?${new URLSearchParams({ query: statement, ...more })}`;
 }
@@ -259,17 +261,16 @@ export function execAddress(statement: string, more: Record<string, string> = {}
 export const EXPORT_FORMATS = ['csv', 'parquet', 'json'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** Display names of the formats. */
 export const FORMAT_NAMES = { csv: 'CSV', parquet: 'Parquet', json: 'JSON' } as const;
 
-/** URL that downloads the whole result of a statement. */
+/** Returns the URL that downloads the whole result of a statement. */
 export function exportAddress(statement: string, format: ExportFormat): string {
   const query = new URLSearchParams({ query: statement }).toString();
   const { path, separator } = exportPath(format);
   return `${path}${separator}${query}`;
 }
 
-/** The current time, formatted for file names: `2026-11-27-230612`. */
+/** Formats the current time for file names: `2026-11-27-230612`. */
 function stamp(): string {
   return new Date().toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
 }
@@ -299,8 +300,8 @@ async function readTail(response: Response): Promise<AnswerTail> {
 }
 
 /**
- * Statements are sent in the body: URLs have a length limit and appear in the logs of proxies,
- * where a statement with a password must not appear.
+ * Sends the statement in the body, because URLs have a length limit. URLs also appear in proxy
+ * logs, which must not contain a statement with a password.
  */
 async function request(
   address: string,
@@ -365,7 +366,10 @@ async function* chunks(response: Response): AsyncGenerator<string> {
   }
 }
 
-/** A body that is not JSON came from a proxy or was truncated. */
+/**
+ * Parses a body and classifies parse errors. A body that is not JSON came from a proxy or was
+ * truncated.
+ */
 function read<T>(parse: () => T, status: number): T {
   try {
     return parse();
@@ -388,7 +392,7 @@ function refusal(tail: AnswerTail, status: number): SqlError {
   return new SqlError(tail.error ?? texts.server.unknownError, position, status);
 }
 
-/** Whether the failure is a cancellation by the user. */
+/** True if the failure is an aborted request. */
 export function aborted(cause: unknown): boolean {
   return cause instanceof DOMException && cause.name === 'AbortError';
 }

@@ -1,11 +1,14 @@
 /**
- * Credentials of this page's requests. Tokens exist only in this module's memory: they are not
- * stored, and are lost on reload. After a password login the browser sends the session cookie, and
- * this module holds no credentials. Without HTTPS the cookie does not work, and this module holds
- * the password's `Authorization` header instead.
+ * Credentials for the page's requests. Tokens are held only in memory and are lost on reload.
+ *
+ * After a password login, the browser sends a session cookie and this module holds no credentials.
+ * Without HTTPS the cookie does not work, so this module holds the `Authorization` header instead.
  */
 
-/** Returns the current `Authorization` value, renewed shortly before it expires. */
+/**
+ * Returns the current value of the `Authorization` header. A token is renewed shortly before it
+ * expires.
+ */
 type TokenSource = () => Promise<string>;
 
 let tokens: TokenSource | undefined;
@@ -13,7 +16,7 @@ let isRefused = false;
 const listeners = new Set<() => void>();
 const forgotten = new Set<() => void>();
 
-/** Sets the token source; `undefined` forgets the credentials and ends long-lived streams. */
+/** Sets the token source. `undefined` discards the credentials and ends open streams. */
 export function useTokens(source: TokenSource | undefined): void {
   tokens = source;
   if (source === undefined) {
@@ -23,7 +26,7 @@ export function useTokens(source: TokenSource | undefined): void {
   }
 }
 
-/** Calls `listener` when the login is forgotten; returns a function that unsubscribes. */
+/** Calls `listener` when the credentials are discarded. Returns a function that unsubscribes. */
 export function onLoginForgotten(listener: () => void): () => void {
   forgotten.add(listener);
   return () => forgotten.delete(listener);
@@ -33,12 +36,12 @@ export function hasTokens(): boolean {
   return tokens !== undefined;
 }
 
-/** Headers that authenticate the user; every request to the server carries them. */
+/** Returns the headers that authenticate the user. Every request to the server includes them. */
 export async function credentialHeaders(): Promise<Record<string, string>> {
   return tokens === undefined ? {} : { Authorization: await tokens() };
 }
 
-/** Whether a login is pending: until then the server would refuse every statement. */
+/** True if the user must log in first. Until then, the server would refuse every statement. */
 export function awaitsLogin(): boolean {
   return isRefused;
 }
@@ -55,7 +58,7 @@ export function loginRefused(): void {
   }
 }
 
-/** Calls `listener` whenever the server requests a login; returns a function that unsubscribes. */
+/** Calls `listener` whenever the server requires a login. Returns a function that unsubscribes. */
 export function onLoginRefused(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

@@ -1,14 +1,14 @@
-/** Incremental reader of server-sent events. It parses text and does not access the network. */
+/** Incremental parser for server-sent events. It does not access the network. */
 
 export interface ServerEvent {
-  /** Name of the event; `comment` for a keep-alive. */
+  /** Name of the event, or `comment` for a keep-alive. */
   readonly name: string;
-  /** Position from which to resume after this event. */
+  /** Position from which a later stream resumes after this event. */
   readonly id: string | undefined;
   readonly data: string;
 }
 
-/** A line may end with any of these; a CR at the end of a chunk may be half of a CRLF. */
+/** Line endings. A CR at the end of a chunk is not matched, because it may be half of a CRLF. */
 const LINE_END = /\r\n|\n|\r(?!$)/;
 
 export class EventReader {
@@ -17,7 +17,7 @@ export class EventReader {
   #id: string | undefined;
   #data: string[] = [];
 
-  /** Parses the next chunk of text and returns the events that it completed. */
+  /** Parses the next chunk of text and returns the events that are now complete. */
   feed(text: string): ServerEvent[] {
     const lines = (this.#buffer + text).split(LINE_END);
     this.#buffer = lines.pop() ?? '';

@@ -1,4 +1,4 @@
-/** Notebooks stored on the server. */
+/** Client for the notebooks stored on the server. */
 import { call, SqlError } from './client.js';
 
 export interface Sharing {
@@ -14,10 +14,10 @@ export interface Listed {
   readonly mine: boolean;
   readonly access: 'own' | 'write' | 'read';
   readonly version: number;
-  /** ISO 8601. */
+  /** Time of the last change, in ISO 8601 format. */
   readonly changed: string;
   readonly changedBy: string;
-  /** Present only for users who may share the notebook. */
+  /** Sharing settings of the notebook. Present only if the caller may share the notebook. */
   readonly shares?: readonly Sharing[];
   readonly link?: string | null;
 }
@@ -33,7 +33,7 @@ export interface Version {
   readonly title: string;
 }
 
-/** The notebook was saved elsewhere in the meantime. */
+/** Thrown if the notebook was saved elsewhere in the meantime. */
 export class Outdated extends Error {
   readonly now: Listed;
 
@@ -75,11 +75,13 @@ function address(path: string, parameters: Readonly<Record<string, string | numb
 
 export const list = (): Promise<readonly Listed[]> => request(ALL);
 
-/** Opens the current version, or an older one. */
+/** Opens the current version of a notebook, or the given older version. */
 export const open = (id: string, version?: number): Promise<Opened> =>
   request(address(ONE, { id, ...(version === undefined ? {} : { version }) }));
 
-/** Returns the current version, without its content if the caller already has that version. */
+/**
+ * Returns the current version of a notebook. The content is omitted if `known` is already current.
+ */
 export const poll = (id: string, known: number): Promise<Listed & Partial<Opened>> =>
   request(address(ONE, { id, known }));
 
@@ -88,7 +90,7 @@ export const openLinked = (link: string): Promise<Opened> => request(`${ONE}/lin
 export const create = (title: string, text: string): Promise<Listed> =>
   request(address(ALL, { title }), 'POST', text);
 
-/** Throws `Outdated` if the current version is not `version`. */
+/** Saves a notebook. Throws `Outdated` if `version` is not the current version. */
 export const save = (
   id: string,
   version: number,

@@ -1,10 +1,10 @@
-/** File uploads: the import that the server proposes, and the import itself. */
+/** Uploads files: requests import proposals from the server, and imports the files. */
 import { SqlError, Unreachable } from './client.js';
 import { credentialHeaders, loginRefused } from './credentials.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** How many of the sampled values the import can read in one format. */
+/** Result of trying a format: of `of` sampled values, the import can read `read`. */
 export interface Trial {
   readonly read: number;
   readonly of: number;
@@ -12,24 +12,24 @@ export interface Trial {
 
 export interface ProposedColumn {
   readonly name: string;
-  /** The header in the file that this name replaces. */
+  /** Column name in the file, if the proposed name differs. */
   readonly header?: string;
   readonly type: string;
   readonly pattern?: string;
-  /** Whether the request sets the type, because the import would not detect it. */
+  /** True if the import request must set the type, because the import would not detect it. */
   readonly isSet?: boolean;
-  /** How many of the values the import can read as proposed. */
+  /** Number of values that the import can read with the proposed type and pattern. */
   readonly trial?: Trial;
-  /** Time formats in which the import can read the values. */
+  /** Time formats that were tried, with the number of values that each can read. */
   readonly forms?: readonly (Trial & { readonly type: string; readonly pattern?: string })[];
   readonly couldBeTimestamp: boolean;
-  /** Guesses that may be wrong. */
+  /** Warnings about guesses that may be wrong. */
   readonly notes?: readonly string[];
   readonly values: readonly string[];
   readonly near?: {
     readonly type: string;
     readonly pattern?: string;
-    /** Strings that would become null. */
+    /** Strings that the import would replace with null. */
     readonly nullTexts?: readonly string[];
     readonly misfits: number;
     readonly first: string;
@@ -37,21 +37,21 @@ export interface ProposedColumn {
   };
 }
 
-/** The import that the server proposes for a sample of the file. */
+/** The server's proposal for an import, based on a sample of the file. */
 export interface Proposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;
-  /** Whether `header` is a guess because the column types do not determine it. */
+  /** True if `header` is only a guess, because the column types do not determine it. */
   readonly headerIsGuess?: boolean;
   readonly headerBytes: number;
   /**
-   * Whether the file is sent unchanged, with its own column names, because it is compressed or not
+   * True if the file is sent unchanged, with its own column names, because it is compressed or not
    * plain text.
    */
   readonly asIs?: boolean;
   readonly warnings?: readonly string[];
-  /** Whether the file declares its column types, so that none were inferred. */
+  /** True if the file declares its column types, so that no types were inferred. */
   readonly isTyped?: boolean;
   readonly rows: number;
   readonly columns: readonly ProposedColumn[];
@@ -63,11 +63,11 @@ export interface ImportReport {
   readonly rowsRejected: number;
   readonly warnings?: readonly string[];
   readonly columns: readonly { readonly name: string; readonly errors: number }[];
-  /** First malformed lines: `line 4, field 3: bad syntax`. */
+  /** Descriptions of the first malformed lines: `line 4, field 3: bad syntax`. */
   readonly badLines?: readonly string[];
 }
 
-/** Entry for a column in the `schema` part of an import. */
+/** Settings for one column in the `schema` field of an import request. */
 export interface SchemaEntry {
   readonly name: string;
   readonly type: string;
@@ -76,7 +76,7 @@ export interface SchemaEntry {
 }
 
 interface Upload {
-  /** Parameters of `/imp`. */
+  /** Query parameters of `/imp`. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly schema: readonly SchemaEntry[];
   readonly data: Blob;
@@ -86,7 +86,7 @@ interface Upload {
 
 const SILENT = texts.common.notResponding;
 
-/** Asks the server how many values of a column the import can read in a format. */
+/** Asks the server how many sampled values of a column the import can read in a format. */
 export async function tryColumn(
   sample: Blob,
   parameters: Readonly<Record<string, string>>,
@@ -99,7 +99,7 @@ export async function tryColumn(
   };
 }
 
-/** Asks the server how `/imp` would import the beginning of a file. */
+/** Asks the server for an import proposal, based on the beginning of a file. */
 export async function preview(
   sample: Blob,
   parameters: Readonly<Record<string, string>>,
@@ -130,8 +130,8 @@ async function requestPreview(
 
 /**
  * Imports a file. Rejects with a `SqlError` (which contains the server's message), an `Unreachable`
- * or an `AbortError`. A file that was not sent completely leaves no rows. After a complete upload,
- * the server may have written the file despite the error.
+ * or an `AbortError`. No rows are written if the upload did not complete. After a complete upload,
+ * the rows may have been written despite the error.
  */
 export async function upload(task: Upload): Promise<ImportReport> {
   const form = new FormData();
@@ -147,7 +147,7 @@ export async function upload(task: Upload): Promise<ImportReport> {
 
 const FILES = 'api/v1/import/file';
 
-/** Uploads a Parquet file; returns the name under which `read_parquet` reads it on the server. */
+/** Uploads a Parquet file and returns the path for `read_parquet` on the server. */
 export async function uploadFile(
   data: Blob,
   task: Pick<Upload, 'signal' | 'onProgress'>,
@@ -164,7 +164,7 @@ export async function uploadFile(
   return body.file;
 }
 
-/** Removes an uploaded file; the server does so itself after a day. */
+/** Removes an uploaded file. Otherwise, the server removes it after a day. */
 export async function removeFile(file: string): Promise<void> {
   await fetch(`${FILES}?${new URLSearchParams({ file })}`, {
     method: 'DELETE',
@@ -172,7 +172,10 @@ export async function removeFile(file: string): Promise<void> {
   }).catch(() => undefined);
 }
 
-/** Sends a body and reports its upload progress, which `fetch` cannot do. */
+/**
+ * Sends a body and reports the upload progress. Uses `XMLHttpRequest`, because `fetch` reports no
+ * progress.
+ */
 async function send(
   address: string,
   body: Blob | FormData,

@@ -1,15 +1,18 @@
-/** The workspace that the server stores for the signed-in user. */
+/** Client for the workspace that the server stores for the signed-in user. */
 import { call, SqlError } from './client.js';
 import { credentialHeaders } from './credentials.js';
 
 export interface Dated {
-  /** Milliseconds since 1970. Of two values under the same key, the later one wins. */
+  /**
+   * Time of the change, in milliseconds since 1970. If two values have the same key, the later one
+   * wins.
+   */
   readonly changed: number;
 }
 
 interface OpenedWorkspace {
   readonly id: string;
-  /** 256 bits as base64. */
+  /** A 256-bit key, encoded as base64. */
   readonly key: string;
   readonly entries: Readonly<Record<string, Dated>>;
 }
@@ -20,21 +23,19 @@ interface Changes {
 }
 
 const ADDRESS = 'api/v1/workspace';
-/** Browsers limit the size of requests that outlive their page. */
+/** Maximum body length of a request that outlives its page. Browsers limit this size. */
 const MAX_KEEPALIVE_LENGTH = 60_000;
 
 export async function openWorkspace(): Promise<OpenedWorkspace> {
   return (await request('GET', ADDRESS)) as OpenedWorkspace;
 }
 
-/**
- * `id` identifies the workspace, so that the server can refuse a page that belongs to another user.
- */
+/** Saves changes to the workspace `id`. The server refuses an `id` that belongs to another user. */
 export async function saveWorkspace(id: string, changes: Changes): Promise<void> {
   await request('POST', `${ADDRESS}?id=${id}`, JSON.stringify(changes));
 }
 
-/** Saves from a page that is being closed; the response is not read. */
+/** Saves changes while the page is being closed, without reading the response. */
 export async function saveFromLeavingPage(id: string, changes: Changes): Promise<void> {
   const body = JSON.stringify(changes);
   const keepalive = body.length < MAX_KEEPALIVE_LENGTH;

@@ -1,4 +1,7 @@
-/** Determines which cells are presented, their titles, and their layout on the screen. Pure. */
+/**
+ * Determines which cells of a notebook are presented, with which titles and in which layout. This
+ * module has no side effects.
+ */
 import type { Column } from '../api/answer.js';
 import { familyOf, isNumeric } from '../model/types.js';
 import type { Cell, Notebook, SqlCell } from './model.js';
@@ -9,10 +12,10 @@ import { texts } from '../texts.js';
 /** Ratio of width to height of a readable chart. */
 const CHART_RATIO = 1.7;
 const MAX_PER_ROW = 6;
-/** Number of grid tracks; divisible by every number of cells per row up to `MAX_PER_ROW`. */
+/** Number of grid tracks. It is divisible by every number of cells per row up to `MAX_PER_ROW`. */
 const TRACKS = 60;
 /**
- * Minimum height of a cell. If a cell would be shorter, the sizes are ignored and the layout
+ * Minimum height of a cell. If any cell would be shorter, the layout ignores all cell sizes and
  * depends only on the number of cells.
  */
 const MIN_HEIGHT_PX = 120;
@@ -20,7 +23,7 @@ const COLUMNS = 12;
 const MAX_NAMED_COLUMNS = 3;
 
 export interface Arrangement {
-  /** Number of columns in the grid; all rows have the same height. */
+  /** Number of grid columns. All rows have the same height. */
   readonly tracks: number;
   readonly cells: readonly {
     readonly id: string;
@@ -29,7 +32,10 @@ export interface Arrangement {
   }[];
 }
 
-/** Charts and titled tables; all tables if the notebook has neither. */
+/**
+ * Returns the cells to present: charts and titled tables, or all cells with SQL if there are
+ * neither.
+ */
 export function presentedCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[] {
   const written = cells.filter(
     (cell): cell is SqlCell => cell.kind === 'sql' && cell.text.trim() !== '',
@@ -39,7 +45,8 @@ export function presentedCells({ cells }: Pick<Notebook, 'cells'>): readonly Sql
 }
 
 /**
- * Lays out all cells on one screen: by their sizes if any are set and all fit, otherwise evenly.
+ * Lays out all cells on one screen. Uses their sizes if any are set and all cells fit. Otherwise,
+ * divides the screen evenly.
  */
 export function arrange(
   cells: readonly Cell[],
@@ -57,7 +64,7 @@ export function arrange(
   const perRow = Math.min(MAX_PER_ROW, Math.ceil(Math.sqrt(count * ratio) - 0.25), count);
   const lines = Math.ceil(count / Math.max(1, perRow));
   const sized = cells.map(({ id }, at) => {
-    // If the division has a remainder, the first rows get one more cell.
+    // If the cells do not fill all rows evenly, the first rows get one more cell.
     const [short, more] = [Math.floor(count / lines), count % lines];
     const width = TRACKS / (at < more * (short + 1) ? short + 1 : short);
     return { id, width, height: 1 };
@@ -65,7 +72,10 @@ export function arrange(
   return { tracks: TRACKS, cells: sized };
 }
 
-/** The chosen title, or a title derived from the name, the columns and the tables. */
+/**
+ * Returns the title that the user chose, or else a title derived from the cell's name, columns and
+ * table.
+ */
 export function titleOf(
   cell: Pick<SqlCell, 'name' | 'text' | 'title'>,
   columns: readonly Column[] = [],

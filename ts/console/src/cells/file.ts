@@ -14,8 +14,8 @@
  *     SELECT * FROM trades WHERE symbol = @symbol
  *     ```
  *
- * Parsing is strict: a malformed line is refused with its number. Nothing is lost, since the file
- * stays unchanged. Pure.
+ * Parsing is strict: a malformed line is rejected with its line number, and the file stays
+ * unchanged. This module does not access files itself.
  */
 import { OPTION_NAMES, optionTrouble, withoutEmpty, type ChartOptions } from '../chart/options.js';
 import {
@@ -48,9 +48,9 @@ const VERSION = 1;
 const KEY = 'tidemark-notebook';
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
-/** Why a file cannot be opened as a notebook. */
+/** Thrown if a file cannot be opened as a notebook. */
 export class NotebookError extends Error {
-  /** Counted from 1. */
+  /** Number of the malformed line, starting at 1. */
   readonly line: number;
 
   constructor(message: string, line: number) {
@@ -61,8 +61,8 @@ export class NotebookError extends Error {
 }
 
 /**
- * Matches a line that begins a cell, whatever precedes the line. A content line that looks like a
- * marker is escaped with `\`.
+ * Matches a line that begins a cell, regardless of the lines before it. A content line that looks
+ * like such a marker is escaped with `\`.
  */
 const MARKER = /^(?:<!-- cell\b|`{3,}sql cell=)/;
 const ESCAPED = /^\\+(?:<!-- cell\b|`{3,}sql cell=)/;
@@ -115,7 +115,7 @@ function quotedWhereNeeded(value: string): string {
   return /^[\w.%+-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** Strips blank lines at both ends: blank lines between cells belong to no cell. */
+/** Removes blank lines at both ends, because blank lines between cells belong to no cell. */
 function trimmed(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
@@ -128,7 +128,7 @@ function longestFence(text: string): number {
   return Math.max(2, ...runs.map(({ length }) => length));
 }
 
-/** Parses a notebook file; throws `NotebookError`. */
+/** Parses a notebook file. Throws `NotebookError` if the file is malformed. */
 export function read(text: string): Notebook {
   if (text.length > MAX_FILE_BYTES) {
     throw new NotebookError(texts.notebookFile.fileTooLarge, 1);
@@ -346,7 +346,7 @@ function titleOf(pairs: ReadonlyMap<string, string>, fail: Fail): string | undef
   return title;
 }
 
-/** Display options of the chart; `undefined` if none are set. */
+/** Parses the display options of the chart. Returns `undefined` if no options are set. */
 function optionsOf(pairs: ReadonlyMap<string, string>, fail: Fail): ChartOptions | undefined {
   const options = withoutEmpty(
     Object.fromEntries(OPTION_NAMES.map((name) => [name, pairs.get(name) ?? ''])),
@@ -358,7 +358,7 @@ function optionsOf(pairs: ReadonlyMap<string, string>, fail: Fail): ChartOptions
   return Object.keys(options).length === 0 ? undefined : options;
 }
 
-/** One attribute; a value with blanks is quoted as in JSON. */
+/** Matches one attribute. A value that contains spaces is quoted as in JSON. */
 const PAIR = /^([a-z]+)=("(?:[^"\\]|\\.)*"|[^\s"=]*)(?: +|$)/;
 
 function pairsOf(text: string, known: readonly string[], fail: Fail): Map<string, string> {

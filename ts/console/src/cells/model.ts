@@ -1,6 +1,6 @@
 /**
  * Data model of a notebook: its cells, variables and layout, and the commands that change it. Each
- * command has an inverse, which undo uses. Pure.
+ * command has an inverse, which undo uses. Commands never modify a notebook in place.
  */
 
 import type { ChartOptions } from '../chart/options.js';
@@ -10,17 +10,17 @@ import { texts } from '../texts.js';
 export interface SqlCell {
   readonly kind: 'sql';
   readonly id: string;
-  /** Name by which later cells refer to this cell's rows. */
+  /** Name by which later cells can query this cell's rows. */
   readonly name: string;
   readonly text: string;
-  /** Title chosen by the user; by default it is derived from the name and the result. */
+  /** Title chosen by the user. By default, the title is derived from the name and the result. */
   readonly title?: string;
   readonly view: CellView;
-  /** Chosen chart kind; derived from the result by default. */
+  /** Chart kind chosen by the user. By default, the kind is derived from the result. */
   readonly chart?: string;
-  /** Unit, axis, thresholds and annotations of the chart. */
+  /** Display options of the chart, such as its unit, axis, thresholds and annotations. */
   readonly options?: ChartOptions;
-  /** Whether the statement is hidden and only the result shown. */
+  /** True if the statement is hidden and only the result is shown. */
   readonly folded?: boolean;
   readonly size?: CellSize;
 }
@@ -36,7 +36,8 @@ export type Cell = SqlCell | MarkdownCell;
 export type CellView = 'grid' | 'chart';
 
 /**
- * Size of a cell in the grid layout: a width in twelfths, and a height in rows of `ROW_PX` pixels.
+ * Size of a cell in the grid layout. The width is in twelfths of the grid, and the height in rows
+ * of `ROW_PX` pixels.
  */
 export interface CellSize {
   readonly width: number;
@@ -54,15 +55,15 @@ export const VARIABLE_KINDS = ['text', 'number', 'list', 'time'] as const;
 export type VariableKind = (typeof VARIABLE_KINDS)[number];
 
 export interface Variable {
-  /** Without the leading `@`. */
+  /** Name of the variable, without the leading `@`. */
   readonly name: string;
   readonly kind: VariableKind;
   readonly value: string;
-  /** For a list: the query whose first column has the values to choose from. */
+  /** For a list, the query whose first column contains the choices. */
   readonly query?: string;
 }
 
-/** The time range shared by all cells, in source form: `now-1h`, `2026-01-01`. */
+/** The time range shared by all cells, as two time expressions such as `now-1h` or `2026-01-01`. */
 export interface TimeRange {
   readonly from: string;
   readonly to: string;
@@ -71,7 +72,10 @@ export interface TimeRange {
 export const LAYOUTS = ['list', 'grid'] as const;
 type LayoutKind = (typeof LAYOUTS)[number];
 
-/** When cells are refreshed: `off`, `changes`, or the number of seconds between two refreshes. */
+/**
+ * When cells are refreshed: never (`off`), on every data change (`changes`), or at an interval in
+ * seconds.
+ */
 export type Refresh = 'off' | 'changes' | number;
 export const REFRESH_SECONDS = [1, 5, 10, 30, 60] as const;
 
@@ -95,8 +99,8 @@ export const EMPTY: Notebook = {
 };
 
 /**
- * Changed properties of a cell. An absent key leaves the property unchanged; `undefined` removes
- * it.
+ * Changes to the properties of a cell. An absent key leaves the property unchanged, and `undefined`
+ * removes the property.
  */
 interface CellPatch {
   readonly name?: string;
@@ -135,7 +139,7 @@ export function apply(notebook: Notebook, command: Command): Notebook {
   }
 }
 
-/** The command that undoes another command; must be computed before that command is applied. */
+/** Returns the command that undoes `command`. Call this before applying `command`. */
 export function inverse(notebook: Notebook, command: Command): Command {
   const { cells } = notebook;
   switch (command.kind) {
@@ -199,8 +203,8 @@ export function sqlCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[]
 }
 
 /**
- * An unused cell name: `cell_1`, `cell_2`, …, or the requested name, with a number appended if it
- * is taken.
+ * Returns an unused cell name: `cell_1`, `cell_2`, …, or the preferred name. If the preferred name
+ * is taken, a number is appended.
  */
 export function freeName({ cells }: Pick<Notebook, 'cells'>, preferred = 'cell'): string {
   const taken = new Set(sqlCells({ cells }).map(({ name }) => name.toLowerCase()));
@@ -214,7 +218,7 @@ export function freeName({ cells }: Pick<Notebook, 'cells'>, preferred = 'cell')
   return `${preferred}_${number}`;
 }
 
-/** Why a cell cannot have this name; `undefined` if it can. */
+/** Returns the reason that a cell cannot have this name, or `undefined` if the name is allowed. */
 export function nameTrouble(notebook: Notebook, id: string, name: string): string | undefined {
   if (!isName(name)) {
     return texts.cellStatement.invalidName;
@@ -227,7 +231,7 @@ export function nameTrouble(notebook: Notebook, id: string, name: string): strin
 
 let lastId = 0;
 
-/** Identifies a cell within the page; not part of the file. */
+/** Creates an id for a cell. Ids are unique within the page and are not saved in the file. */
 export function newId(): string {
   lastId += 1;
   return `c${lastId}`;

@@ -1,4 +1,4 @@
-/** Cell sizes in the grid layout. */
+/** Default and allowed cell sizes in the grid layout. */
 import { COLUMNS, MAX_ROWS, type Cell, type CellSize } from './model.js';
 
 /** Height of a row of the grid layout, including the gap below it. */
@@ -10,7 +10,7 @@ export function shownSize(cell: Cell): CellSize {
   return cell.size ?? usual;
 }
 
-/** The nearest allowed size of a cell. */
+/** Returns the nearest allowed cell size. */
 export function allowed({ width, height }: CellSize): CellSize {
   const within = (value: number, min: number, max: number): number =>
     Math.max(min, Math.min(max, Math.round(value)));

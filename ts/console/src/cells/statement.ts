@@ -1,8 +1,8 @@
 /**
- * Builds the statement that a cell sends. Earlier cells that it references become common table
- * expressions, and variables become declarations in front of the query. The parser locates table
- * names, variables and the beginnings of queries. The cell's own text is sent unchanged, so that
- * error positions refer to it. Pure.
+ * Builds the statement that a cell sends. Referenced earlier cells become common table expressions,
+ * and variables become declarations before the query. The parser locates table names, variables and
+ * the start of each query. The cell's own text is sent unchanged, so that error positions still
+ * match it. This module has no side effects.
  */
 import { parse, type NodeId, type Tree } from '../../../sql/index.js';
 import { scan as lex, type Tokens } from '../../../sql/lexer/lexer.js';
@@ -15,24 +15,24 @@ import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 export interface CellStatement {
-  /** The cell's text, without comments and semicolons around the statement. */
+  /** The cell's text, without surrounding comments and semicolons. */
   readonly text: string;
-  /** Where the statement begins in the cell's text. */
+  /** Offset of the statement in the cell's text. */
   readonly start: number;
   readonly bound: Bound;
-  /** Tables that the cell reads, including tables of referenced cells. */
+  /** Tables that the cell reads, directly or through referenced cells. */
   readonly tables: readonly string[];
-  /** Cells that the cell references, directly or indirectly, in the notebook's order. */
+  /** Names of the cells that this cell references, directly or indirectly, in notebook order. */
   readonly cells: readonly string[];
-  /** Variables that the cell uses, in lower case. */
+  /** Names of the variables that the cell uses, in lower case. */
   readonly variables: ReadonlySet<string>;
 }
 
-/** Why a cell cannot run; `offset` is a position in its text. */
+/** The reason that a cell cannot run. `offset` is a position in the cell's text. */
 export interface CellTrouble {
   readonly message: string;
   readonly offset: number;
-  /** Number of statements, if the cell has more than one. */
+  /** Number of statements. Set only if the cell has more than one. */
   readonly statements?: number;
 }
 
@@ -40,7 +40,7 @@ type Composed =
   | { readonly statement: CellStatement; readonly trouble?: undefined }
   | { readonly trouble: CellTrouble; readonly statement?: undefined };
 
-/** The statement of a cell, with the values of variables as of `now`. */
+/** Builds the statement of a cell. Variables have their values as of `now`. */
 export function compose(notebook: Notebook, id: string, now: number): Composed {
   const earlier = new Map<string, SqlCell>();
   for (const cell of sqlCells(notebook)) {
@@ -52,12 +52,12 @@ export function compose(notebook: Notebook, id: string, now: number): Composed {
   return { trouble: { message: texts.cellStatement.cellGone, offset: 0 } };
 }
 
-/** Names used in one statement. */
+/** A statement, and the tables and variables that it uses. */
 interface Parsed {
   readonly text: string;
   readonly start: number;
   readonly tree: Tree | undefined;
-  /** Table names as written. */
+  /** Table names as written in the statement. */
   readonly tables: readonly string[];
   readonly variables: ReadonlySet<string>;
 }
@@ -107,7 +107,7 @@ class Composer {
     return { statement: { text, start, bound, tables, cells: names, variables } };
   }
 
-  /** Parses the referenced cells recursively; returns an error message if a cell cannot be read. */
+  /** Parses the referenced cells recursively. Returns an error message if a cell cannot be used. */
   #include(
     one: Parsed,
     inReach: readonly string[],
@@ -135,7 +135,7 @@ class Composer {
     return undefined;
   }
 
-  /** `@name := value` for each used variable, or an error message. */
+  /** Returns `@name := value` for each used variable, or an error message. */
   #declarations(used: ReadonlySet<string>): string[] | string {
     const declared: string[] = [];
     const variables = variablesOf(this.#notebook);
@@ -161,7 +161,7 @@ class Composer {
   }
 }
 
-/** Variables of a notebook, including `@from` and `@to` of its time range. */
+/** Returns the variables of a notebook, including `@from` and `@to` if a time range is set. */
 function variablesOf({ variables, range }: Notebook): readonly Variable[] {
   const ends: readonly Variable[] = range
     ? [
@@ -174,7 +174,7 @@ function variablesOf({ variables, range }: Notebook): readonly Variable[] {
 
 const NUMBER = /^[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:e[+-]?\d{1,3})?$/i;
 
-/** A variable's value as a literal of its kind; `undefined` if it is invalid. */
+/** Returns a variable's value as an SQL literal, or `undefined` if the value is invalid. */
 export function valueOf({ kind, value }: Variable, now: number): string | undefined {
   switch (kind) {
     case 'text':
@@ -189,7 +189,7 @@ export function valueOf({ kind, value }: Variable, now: number): string | undefi
   }
 }
 
-/** Error message for a value that is invalid for its kind. */
+/** Returns the error message for a value that does not match the variable's kind. */
 export function valueTrouble({ kind, value }: Variable): string {
   const shown = value.trim() === '' ? texts.cellStatement.emptyValue : `"${value.slice(0, 40)}"`;
   return kind === 'number'
@@ -212,7 +212,7 @@ function parsed(written: string): Parsed | CellTrouble {
   try {
     return { text, start, ...namesOf(parse(text)) };
   } catch {
-    // The server reports the error and its position.
+    // The server will report the error and its position.
     return { text, start, tree: undefined, tables: [], variables: new Set() };
   }
 }
@@ -246,8 +246,8 @@ interface Insertion {
 }
 
 /**
- * Text to insert in front of each outermost query. A query with declarations or common table
- * expressions has two insertion points.
+ * Computes the text to insert before each outermost query. A query that has declarations or common
+ * table expressions needs two insertions.
  */
 function insertions(
   text: string,
@@ -287,12 +287,12 @@ function insertions(
   });
 }
 
-/** Queries that are not nested in another query. */
+/** Returns the queries that are not nested in another query. */
 function outermostQueries(tree: Tree): NodeId[] {
   const found: NodeId[] = [];
   let before = Infinity;
-  // Parents follow their children in the list: scanning from the end, each query covers the queries
-  // nested in it.
+  // Parents follow their children in the list. Scanning from the end therefore finds each query
+  // before the queries nested in it.
   for (let id = tree.nodes.length - 1; id >= 0; id -= 1) {
     const span = tree.spans[id];
     if (tree.nodes[id]?.kind === 'Query' && span && span.end <= before) {
@@ -303,12 +303,12 @@ function outermostQueries(tree: Tree): NodeId[] {
   return found;
 }
 
-/** Start of the token that follows the token at an offset. */
+/** Returns the start of the token after the one at an offset. */
 function tokenAfter({ starts }: Tokens, at: number): number {
   return starts[starts.findIndex((start) => start >= at) + 1] ?? at;
 }
 
-/** Position where the query continues after the value of its last declaration. */
+/** Returns the position after the value of the last declaration. */
 function afterValue({ starts, values }: Tokens, end: number): number {
   let index = starts.findIndex((start) => start >= end);
   while (values[index] === ')') {

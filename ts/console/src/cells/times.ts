@@ -1,4 +1,7 @@
-/** Time expressions: `now`, `now-1h`, `today`, `2026-01-01`, `2026-01-01 10:30`. Pure. */
+/**
+ * Parses time expressions: `now`, `now-1h`, `today`, `2026-01-01`, `2026-01-01 10:30`. This module
+ * has no side effects.
+ */
 import { texts } from '../texts.js';
 
 const UNITS: Readonly<Record<string, number>> = {
@@ -12,7 +15,7 @@ const RELATIVE = /^(now|today)\s*(?:([+-])\s*(\d{1,6})\s*([smhdwMy]))?$/;
 const ABSOLUTE = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?\s*(?:Z|UTC)?$/;
 const DAY = 86_400_000;
 
-/** Milliseconds since 1970 UTC; `undefined` if the text is not a time. */
+/** Returns milliseconds since 1970 UTC, or `undefined` if the text is not a time. */
 export function timeOf(text: string, now: number): number | undefined {
   const written = text.trim();
   const [, base, sign, count, unit = ''] = RELATIVE.exec(written) ?? [];
@@ -25,12 +28,12 @@ export function timeOf(text: string, now: number): number | undefined {
     return undefined;
   }
   const at = Date.parse(`${day}T${seconds(time)}Z`);
-  // Browsers read the 31st of a 30-day month as the 1st of the next month.
+  // `Date.parse` reads the 31st of a 30-day month as the 1st of the next month.
   const isReal = !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
   return isReal ? at : undefined;
 }
 
-/** A time in the server's notation. A time written in digits keeps all its digits. */
+/** Converts a time expression to the server's format. An absolute time keeps all its digits. */
 export function serverTime(text: string, now: number): string | undefined {
   const at = timeOf(text, now);
   if (at === undefined) {
@@ -58,7 +61,7 @@ function shifted(start: number, count: number, unit: string): number {
   return date.getTime();
 }
 
-/** Ranges to choose from, shortest first. */
+/** Predefined time ranges, from short to long. */
 export const USUAL_RANGES: readonly (readonly [string, string, string])[] = [
   [texts.common.last5Minutes, 'now-5m', 'now'],
   [texts.common.lastHour, 'now-1h', 'now'],

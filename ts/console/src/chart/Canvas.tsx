@@ -1,4 +1,4 @@
-/** Plot area, with a keyboard-controlled crosshair and range. */
+/** Plot area of a chart. The crosshair and the visible range can be controlled by keyboard. */
 import { createEffect, onCleanup, onMount, type JSX } from 'solid-js';
 import type { Zone } from '../model/format.js';
 import { theme } from '../ui/theme.js';
@@ -17,7 +17,7 @@ export interface CanvasProps {
   readonly kind: ChartKind;
   /** Values shown in the readout. */
   readonly data: ChartData;
-  /** Drawn values; they differ from `data` for stacks and logarithmic scales. */
+  /** Values to draw. They differ from `data` for stacked charts and logarithmic scales. */
   readonly drawn: ChartData;
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly drawOptions: DrawOptions;
@@ -31,7 +31,7 @@ export interface CanvasProps {
   readonly onPicture: (picture: Picture) => void;
   readonly onCursor: (index: number | undefined) => void;
   readonly onWidth: (pixels: number) => void;
-  /** Receives the x value of the picked point. */
+  /** Called with the x value of the point that the user picked. */
   readonly onPick: (x: number) => void;
 }
 
@@ -113,7 +113,7 @@ function onKey(event: KeyboardEvent, props: CanvasProps, plot: Plot | undefined)
   event.preventDefault();
 }
 
-/** The chart as text, for a screen reader. */
+/** Describes the chart as text for screen readers. */
 function summary(props: CanvasProps): string {
   const lines = props.data.series.slice(0, SHOWN_SERIES).flatMap(({ label, points }, index) => {
     const summary = spoken(points);

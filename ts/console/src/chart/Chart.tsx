@@ -1,4 +1,7 @@
-/** Chart of a result: its kind, series and options. `plot.ts` does the drawing. */
+/**
+ * Chart of a query result, with controls for its kind, series and options. `plot.ts` does the
+ * drawing.
+ */
 import 'uplot/dist/uPlot.min.css';
 import {
   createEffect,
@@ -50,26 +53,26 @@ interface ChartProps {
   readonly result: Result;
   readonly revision: number;
   readonly zone: Zone;
-  /** Name of the chart, where a page has several. */
+  /** Name of the chart, on pages with several charts. */
   readonly name?: string;
-  /** Whether rows are still arriving: the chart is drawn once, after the last row. */
+  /** True while rows are still arriving. The chart is drawn only once, after the last row. */
   readonly isGrowing?: boolean;
-  /** Shows a row of the result in the grid. */
+  /** Called with the index of the row to show in the grid. */
   readonly onPick: (row: number) => void;
-  /** Chosen kind, if the caller stores it. */
+  /** Chart kind chosen by the user, if the caller stores it. */
   readonly kind?: string;
   readonly onKind?: (kind: ChartKind) => void;
-  /** Series shown or hidden by the user, if the caller stores them. */
+  /** Series that the user has shown or hidden, if the caller stores this choice. */
   readonly series?: ChosenSeries | undefined;
   readonly onSeries?: (series: ChosenSeries) => void;
-  /** Unit, axis, thresholds and annotations, if the caller stores them. */
+  /** Display options of the chart, if the caller stores them. */
   readonly options?: ChartOptions | undefined;
   readonly onOptions?: (options: ChartOptions) => void;
-  /** Runs the annotation query, for callers whose queries cannot run as written. */
+  /** Runs the annotation query. Needed only by callers whose queries cannot run unchanged. */
   readonly annotate?: Annotate;
   /**
-   * Receives the range that the user chose, if several charts share a time range; `undefined`
-   * selects the whole range.
+   * Called with the range that the user chose, if several charts share a time range. `undefined`
+   * means the whole range.
    */
   readonly onRange?: (range: Range | undefined) => void;
 }
@@ -151,9 +154,9 @@ function pictureOf(props: DrawnProps) {
   const isCandles = (): boolean => kind() === 'candles';
   const own = (): SampleRequest => sampleRequestOf(props.plan, selection, untrack(width));
   const sampleRequest = createMemo(own, undefined, { equals: isSame });
-  // A time range is meaningless on an axis of prices or sizes.
+  // Reset the zoom, because a time range is meaningless on an axis of prices or sizes.
   createEffect(on(axis, () => zoom.startOver(), { defer: true }));
-  // If only some rows are loaded, the server aggregates all of them whenever the chart changes.
+  // If only some rows are loaded, request an aggregate of all rows whenever the chart changes.
   createEffect(
     on([() => props.result, () => props.revision, sampleRequest], () => {
       if (isPartial(props.result)) {
@@ -187,8 +190,8 @@ function pictureOf(props: DrawnProps) {
 }
 
 /**
- * Whether each series has a separate plot. The user decides; by default, series are separated if
- * the lines are flat even on two axes.
+ * State of the option that gives each series a separate plot. By default, the option is on if the
+ * lines look flat even on two axes.
  */
 function splitOf(selection: ChartSelection, isByTime: () => boolean, isFlatOnTwo: () => boolean) {
   const [chosen, setSplit] = createSignal<boolean>();
@@ -200,7 +203,7 @@ function splitOf(selection: ChartSelection, isByTime: () => boolean, isFlatOnTwo
 
 type PictureOf = ReturnType<typeof pictureOf>;
 
-/** Display options of a chart, and the values drawn with them. */
+/** Computes the display options, drawn values, annotations and note of a chart. */
 function contentOfPicture(
   props: DrawnProps,
   { selection, data, inPercent, merged, zoom }: PictureOf,
@@ -322,7 +325,7 @@ interface PlottedProps extends DrawnProps {
   readonly onPicture: (picture: Picture) => void;
 }
 
-/** A chart with axes, with the values at the crosshair above it. */
+/** A chart with axes, below a readout of the values at the crosshair. */
 function Plotted(props: PlottedProps): JSX.Element {
   const { selection, axis, data, zoom, second, setWidth, isSplit } = props.picture;
   const { drawOptions, drawn, annotations } = props.shown;
@@ -360,7 +363,7 @@ function Plotted(props: PlottedProps): JSX.Element {
   );
 }
 
-/** A histogram shows counts, regardless of the unit of its x axis. */
+/** Options for counts, which a histogram shows regardless of the unit of its x axis. */
 const COUNTS: DrawOptions = drawOptionsOf({});
 
 function legendOf(selection: ChartSelection): { label: string; colour: string }[] {
@@ -403,7 +406,7 @@ function Keys(props: { picture: PictureOf; drawOptions: DrawOptions; note: strin
 
 const figure = (value: number): string => axisNumber(Number(value.toPrecision(5)));
 
-/** Picks the loaded row nearest to a position on the x axis. */
+/** Reports the loaded row nearest to a position on the x axis. */
 function pick(
   { plan, result, onPick }: ChartProps & { plan: ChartPlan },
   x: number,
@@ -415,9 +418,9 @@ function pick(
   }
 }
 
-/** Width before the first layout, in pixels. */
+/** Assumed chart width before the first layout, in pixels. */
 const USUAL_WIDTH = 600;
-/** Width of the axis to the right of candles, in pixels. */
+/** Width of the price axis of a candlestick chart, in pixels. */
 const CANDLE_AXIS = 90;
 
 const isSame = (one: SampleRequest, other: SampleRequest): boolean =>
@@ -433,7 +436,7 @@ function sampleRequestOf(plan: ChartPlan, selection: ChartSelection, width: numb
 
 const HINT = texts.chart.dragToZoom;
 
-/** Note below the chart that states what the chart omits, or how to see more detail. */
+/** Returns the note below the chart, for example how many rows are drawn or how to zoom. */
 function noteOf(
   result: Result,
   { data, span }: ReturnType<typeof mergedCandles>,

@@ -1,4 +1,7 @@
-/** Toolbar of a chart: kind, columns, axes, zoom, and a switch to the table of points. */
+/**
+ * Toolbar of a chart. The user selects the kind, columns, axes and time range, and can switch to a
+ * table of the points.
+ */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { Result } from '../model/result.js';
 import { openMenuBelow } from '../ui/Menu.js';
@@ -22,18 +25,19 @@ interface BarProps {
   readonly asTable: boolean;
   readonly setAsTable: (asTable: boolean) => void;
   /**
-   * Whether series of very different sizes use two axes; `undefined` if sizes do not differ that
-   * much.
+   * True if small and large series use separate axes. `undefined` if all series have similar sizes.
    */
   readonly twoAxes: boolean | undefined;
   readonly setTwoAxes: (twoAxes: boolean) => void;
-  /** Whether each series has a separate plot; `undefined` with a single series. */
+  /** True if each series has a separate plot. `undefined` if the chart cannot be split. */
   readonly isSplit: boolean | undefined;
   readonly setSplit: (isSplit: boolean) => void;
-  /** Whether changes in percent are drawn; `undefined` if all series have similar sizes. */
+  /**
+   * True if values are drawn as changes in percent. `undefined` if all series have similar sizes.
+   */
   readonly inPercent: boolean | undefined;
   readonly setInPercent: (inPercent: boolean) => void;
-  /** Drawn x values. */
+  /** The x values of the drawn points. */
   readonly times: readonly number[];
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly options: ChartOptions;
@@ -103,14 +107,14 @@ export function ChartBar(props: BarProps): JSX.Element {
 }
 
 interface ToggleProps {
-  /** Whether the option is on; `undefined` if there is no choice. */
+  /** True if the option is on. `undefined` hides the button. */
   readonly isOn: boolean | undefined;
   readonly set: (isOn: boolean) => void;
   readonly name: string;
   readonly title?: string;
 }
 
-/** An on/off choice. */
+/** Button that switches an option on or off. */
 function Toggle(props: ToggleProps): JSX.Element {
   return (
     <Show when={props.isOn !== undefined}>
@@ -132,7 +136,7 @@ const FILE_NAMES = {
   csv: texts.chartBar.points,
 } as const;
 
-/** Display options and file export. */
+/** Buttons that open the display options and the file export menu. */
 function Tools(props: BarProps): JSX.Element {
   const [isOpen, setOpen] = createSignal(false);
   return (
@@ -184,7 +188,7 @@ const LAST: readonly (readonly [string, number])[] = [
   [texts.chartBar.last30Days, 30 * DAY],
 ];
 
-/** Previous and next range, and ranges that end with the newest row. */
+/** Buttons for the previous and next range, and a menu of ranges that end at the newest row. */
 function TimeRange(props: BarProps): JSX.Element {
   const end = createMemo((before: number) => {
     const last = props.times.at(-1) ?? before;
@@ -236,7 +240,7 @@ const CANDLE_FIELDS: readonly (readonly [keyof CandleColumns, string])[] = [
   ['volume', texts.chartBar.volume],
 ];
 
-/** Candle choices: the key, and a column for each price. */
+/** Lets the user choose the key to draw as candles, and a column for each price. */
 function CandleChoice(props: BarProps): JSX.Element {
   const { selection } = props;
   const [isOpen, setOpen] = createSignal(props.plan.candles === undefined);

@@ -1,4 +1,4 @@
-/** Row below a chart: chips that show and hide its series or a legend, and a note. */
+/** Row below a chart, with a note and either a legend or chips that show and hide series. */
 import { For, Show, type JSX } from 'solid-js';
 import { colourNumber } from './kinds.js';
 import type { ChartSelection } from './selection.js';
@@ -61,7 +61,7 @@ export function SeriesKeys(props: {
   );
 }
 
-/** Maximum number of series with a chip; further series are in a list. */
+/** Maximum number of series with a chip. Further series are offered in a list. */
 const MAX_CHIPS = 24;
 
 export function CandleKeys(props: { note: string }): JSX.Element {
@@ -84,7 +84,7 @@ export function CandleKeys(props: { note: string }): JSX.Element {
   );
 }
 
-/** The colours of a heat map, from its lowest to its highest mean. */
+/** Colour legend of a heat map, from its lowest to its highest mean. */
 export function HeatKeys(props: { low: string; high: string; note: string }): JSX.Element {
   return (
     <ul class="chart-keys" aria-label={texts.chart.legend}>
@@ -102,7 +102,7 @@ export function HeatKeys(props: { low: string; high: string; note: string }): JS
   );
 }
 
-/** Note below figures, which have no series to choose from. */
+/** Note below a chart that has no legend. */
 export function PlainNote(props: { note: string }): JSX.Element {
   return (
     <ul class="chart-keys" aria-label={texts.chart.note}>

@@ -1,4 +1,4 @@
-/** Big numbers and gauges. */
+/** Shows the last value of each series as a big number or a gauge. */
 import { createEffect, onCleanup, onMount, type JSX } from 'solid-js';
 import { theme } from '../ui/theme.js';
 import { axisNumber } from './plot/axes.js';
@@ -77,7 +77,7 @@ function textOf(value: number, drawOptions: DrawOptions): string {
   return valueText(value, drawOptions, figureText);
 }
 
-/** Summary for screen readers. */
+/** Describes the figures as text for screen readers. */
 function summary(figures: ReturnType<typeof figuresOf>, drawOptions: DrawOptions): string {
   const summaries = figures.map(({ label, last }) => {
     const level = last === undefined ? undefined : levelOf(last, drawOptions.thresholds);
@@ -87,7 +87,10 @@ function summary(figures: ReturnType<typeof figuresOf>, drawOptions: DrawOptions
   return summaries.join('. ');
 }
 
-/** Six digits are enough from a distance; the grid shows the exact value. */
+/**
+ * Number of digits shown. The figures are read from a distance, and the grid shows the exact
+ * values.
+ */
 const DIGITS = 6;
 
 function figureText(value: number): string {

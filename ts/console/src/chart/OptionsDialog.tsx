@@ -1,4 +1,4 @@
-/** Dialog for the unit, digits, axis, thresholds and annotations of a chart. */
+/** Dialog to edit the unit, decimals, axis, thresholds and annotations of a chart. */
 import { createSignal, For, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField, type FieldSpec } from '../dialogs/FormField.js';

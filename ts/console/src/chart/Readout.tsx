@@ -1,4 +1,4 @@
-/** Values at the crosshair, or the last values. */
+/** Shows the values at the crosshair, or the last values if there is no crosshair. */
 import { createMemo, For, type JSX } from 'solid-js';
 import { grouped, type Zone } from '../model/format.js';
 import type { AxisKind, ChartData, Series } from './model.js';
@@ -11,7 +11,7 @@ export function Readout(props: {
   axis: XAxisKind;
   drawOptions: DrawOptions;
   shown: readonly boolean[];
-  /** Whether to label open, high, low and close by initials. */
+  /** True to label the first four series O, H, L and C. */
   initials: boolean;
   index: number | undefined;
   zone: Zone;
@@ -43,8 +43,7 @@ export function Readout(props: {
 }
 
 /**
- * The point at an index, or the previous point of this series if only other series have a row
- * there.
+ * Returns the point at an index. If only other series have a row there, returns the previous point.
  */
 function knownAt(points: Series['points'], index: number): number | null | undefined {
   let at = index;
@@ -54,17 +53,16 @@ function knownAt(points: Series['points'], index: number): number | null | undef
   return points[at];
 }
 
-/** Labels of open, high, low and close, regardless of the names of their columns. */
+/** Labels of open, high, low and close. They replace the names of the columns. */
 const CANDLE_INITIALS = ['O', 'H', 'L', 'C'];
 
-/** Number of digits in the readout; the grid beside it shows the exact value. */
+/** Number of digits in the readout. The grid shows the exact values. */
 const READOUT_DIGITS = 8;
 
 function pointText(point: number): string {
   return grouped(String(Number(point.toPrecision(READOUT_DIGITS))));
 }
 
-/** Kind of the x axis. */
 type XAxisKind = Exclude<AxisKind, 'none'>;
 
 interface XAxisData {
@@ -73,7 +71,7 @@ interface XAxisData {
   readonly zone: Zone;
 }
 
-/** Label of the x axis at an index: a time, a number or a name. */
+/** Returns the label of the x value at an index: a time, a number or a name. */
 export function xLabel({ data, axis, zone }: XAxisData, index: number): string {
   const x = data.times[index];
   if (x === undefined) {

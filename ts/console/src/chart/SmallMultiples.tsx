@@ -1,4 +1,4 @@
-/** Small multiples: one plot per series, each with its own axes, and one shared time range. */
+/** Draws one plot per series. Each plot has its own axes, and all plots share one time range. */
 import { createMemo, createUniqueId, For, type JSX } from 'solid-js';
 import { Canvas, type CanvasProps } from './Canvas.js';
 import type { Picture } from './files.js';

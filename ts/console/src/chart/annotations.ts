@@ -1,4 +1,4 @@
-/** Annotations of a time chart: events from the rows of a query. */
+/** Annotations of a time chart. Each row of the annotation query is an event. */
 import { createEffect, createSignal, on, onCleanup, type Accessor } from 'solid-js';
 import type { Column, Row } from '../api/answer.js';
 import { aborted, query } from '../api/client.js';
@@ -10,7 +10,9 @@ import { messageOf } from '../model/message.js';
 import { texts } from '../texts.js';
 
 const MAX_ANNOTATIONS = 500;
-/** Minimum interval between requests of the same query, however often the chart's rows change. */
+/**
+ * Minimum interval between runs of the same annotation query, even if the chart changes more often.
+ */
 const MIN_INTERVAL_MS = 30_000;
 
 interface Rows {
@@ -18,10 +20,10 @@ interface Rows {
   readonly rows: readonly Row[];
 }
 
-/** Runs an annotation query. */
+/** Runs an annotation query and returns its rows. */
 export type Annotate = (text: string, signal: AbortSignal) => Promise<Rows>;
 
-/** Runs the query as written, without substitutions. */
+/** Runs an annotation query exactly as written. */
 export async function annotate(text: string, signal: AbortSignal): Promise<Rows> {
   const { onlyReads } = await import('../sql/effects.js');
   if (!onlyReads(text)) {
@@ -32,8 +34,8 @@ export async function annotate(text: string, signal: AbortSignal): Promise<Rows>
 }
 
 /**
- * Parses rows as events. The first time in a row is the start of the event, a second time its end,
- * and the first string its label.
+ * Converts rows to events. The first time column is the start of an event, the second its end, and
+ * the first string column its label.
  */
 export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
   const times = columns.flatMap(({ type }, at) => (familyOf(type) === 'time' ? [at] : []));
@@ -53,14 +55,14 @@ export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
 }
 
 interface AnnotationSource {
-  /** The annotation query, if any. */
+  /** The annotation query, or `undefined` if the chart has none. */
   readonly text: Accessor<string | undefined>;
-  /** Changes whenever the chart's rows change. */
+  /** A value that changes whenever the chart's rows change. */
   readonly revision: Accessor<unknown>;
   readonly annotate: Annotate;
 }
 
-/** Annotations of a chart, and the error if they cannot be loaded. */
+/** Loads the annotations of a chart, and reloads them when the query or the rows change. */
 export function followAnnotations({ text, revision, annotate: load }: AnnotationSource): {
   readonly annotations: Accessor<readonly Annotation[]>;
   readonly failure: Accessor<string>;

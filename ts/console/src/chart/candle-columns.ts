@@ -1,4 +1,7 @@
-/** Finds the open, high, low, close and volume columns of a result by their names. Pure. */
+/**
+ * Finds the open, high, low, close and volume columns of a result by their names. This module has
+ * no side effects.
+ */
 import type { Column } from '../api/answer.js';
 
 export interface CandleColumns {
@@ -11,7 +14,7 @@ export interface CandleColumns {
 
 type Price = 'open' | 'high' | 'low' | 'close';
 
-/** Names of the prices of a candle, and the aggregate functions that compute them. */
+/** Words in column names that indicate a price: common names and aggregate functions. */
 const PRICE_NAMES: Readonly<Record<Price, readonly string[]>> = {
   open: ['o', 'op', 'open', 'first'],
   high: ['h', 'hi', 'high', 'max'],
@@ -24,13 +27,14 @@ const VOLUME_NAMES = ['v', 'vol', 'volume', 'turnover', 'amount', 'sum'];
 interface NamedPrice {
   readonly index: number;
   readonly price: Price;
-  /** The aggregated expression (`bid` of `first(bid)`); empty if the name has none. */
+  /** What the price is about: `bid` in `first(bid)`. Empty if the name contains only the price. */
   readonly subject: string;
 }
 
 /**
- * Candle columns among the numeric columns `values`. All must have the same subject: `first(bid)`
- * and `last(ask)` do not form a candle. A name without a subject (`open`) matches any subject.
+ * Finds the candle columns among the numeric columns `values`. All must have the same subject:
+ * `first(bid)` and `last(ask)` do not form a candle. A name without a subject (`open`) matches any
+ * subject.
  */
 export function candleColumns(
   columns: readonly Column[],
@@ -52,7 +56,7 @@ export function candleColumns(
   return undefined;
 }
 
-/** Words of a column name: `first_not_null(t.bidPrice)` has the words first, t, bid and price. */
+/** Splits a column name into words: `first_not_null(t.bidPrice)` becomes first, t, bid, price. */
 function words(name: string): string[] {
   return name
     .replace(/_not_null\b/i, '')
@@ -69,7 +73,7 @@ function namedPrice(index: number, name: readonly string[]): NamedPrice[] {
     return [];
   }
   const others = name.filter((_word, index) => index !== at);
-  // `max(high)` is the high of coarser candles, but `max(open)` is not.
+  // `max(high)` is the high of a longer candle, but `max(open)` is not.
   const isPlain = others.length === 1 && priceOf(others[0]) === price;
   return [{ index, price, subject: isPlain ? '' : others.join(' ') }];
 }
@@ -78,7 +82,7 @@ function priceOf(word: string | undefined): Price | undefined {
   return PRICES.find((price) => word !== undefined && PRICE_NAMES[price].includes(word));
 }
 
-/** Whether a column is named as volume, or is the sum of something other than the price. */
+/** True if a column is named like a volume, or is a sum of something other than the price. */
 function isVolume([first = '', ...others]: readonly string[], subject: string): boolean {
   const isNamed = others.length === 0 && VOLUME_NAMES.includes(first);
   return isNamed || (first === 'sum' && others.join(' ') !== subject);

@@ -1,7 +1,4 @@
-/**
- * Draws candles and the last price over a plot whose first four series are open, high, low and
- * close.
- */
+/** Draws candles and the last price. The first four series must be open, high, low and close. */
 import { grouped } from '../model/format.js';
 import type { Range } from './decimate.js';
 import type { ChartData, Point } from './model.js';
@@ -15,7 +12,8 @@ const VOLUME_FRACTION = 0.6;
 const MAX_VOLUME_WIDTH = 24;
 
 /**
- * Rising candles are hollow and falling candles are filled, so the shape alone shows the direction.
+ * Draws rising candles hollow and falling candles filled, so that the shape alone shows the
+ * direction.
  */
 export function drawCandles(
   frame: Frame,
@@ -75,7 +73,7 @@ function bodyWidth(
   return Math.max(1, Math.min(widest * scale, Math.round(candleWidth)));
 }
 
-/** Smallest difference between two times. */
+/** Returns the smallest difference between consecutive times. */
 export function spacing(times: ArrayLike<number>): number {
   let smallest = Infinity;
   let before: number | undefined;
@@ -88,14 +86,14 @@ export function spacing(times: ArrayLike<number>): number {
   return Number.isFinite(smallest) ? smallest : 1;
 }
 
-/** Width in pixels of a candle whose step the console chooses. */
+/** Width of a candle in pixels, if the console chooses the time step. */
 export const CHOSEN_CANDLE_PX = 5;
-/** Minimum width of a candle in pixels, including its gap; narrower candles are merged. */
+/** Minimum width of a candle in pixels, including its gap. Narrower candles are merged. */
 export const MIN_CANDLE_PX = 2;
 
 /**
- * Merges neighbouring candles, so that at most `maxCandles` candles are in the visible range. Each
- * merged candle covers a whole number of steps, aligned to 1970, and keeps the first open and the
+ * Merges neighbouring candles so that at most `maxCandles` candles are in the visible range. Each
+ * merged candle covers a whole number of steps, aligned to 1970. It keeps the first open and the
  * last close. `span` is the number of steps per candle.
  */
 export function mergedCandles(
@@ -126,7 +124,10 @@ export function mergedCandles(
   return { data: { times: merged, series: named }, span };
 }
 
-/** Merges two values of one candle column: open, high, low, close, or a sum. */
+/**
+ * Merges two consecutive values of one candle column. The index is 0 to 3 for open, high, low and
+ * close. Values of further columns are added.
+ */
 function joined(index: number, before: Point, next: Point): Point {
   if (typeof next !== 'number') {
     return before ?? next;
@@ -158,14 +159,14 @@ export function lastPrice(close: Points): number | undefined {
   return undefined;
 }
 
-/** Digits of a price label; the readout and the grid show more. */
+/** Maximum number of digits in a price label. */
 const PRICE_DIGITS = 8;
 
 export function priceText(price: number): string {
   return grouped(String(Number(price.toPrecision(PRICE_DIGITS))));
 }
 
-/** Draws the last price as a dotted line and a tag on the axis. */
+/** Draws the last price as a dotted line with a label on the axis. */
 function drawLastPrice(
   frame: Frame,
   close: Points,

@@ -1,7 +1,7 @@
 /**
- * Decimation: selects fewer points that draw the same picture. The visible range is divided into as
- * many intervals as the eye can distinguish. In each interval, every series keeps its first,
- * lowest, highest and last point, and a gap.
+ * Decimation: selects a subset of the points that draws the same picture. The visible range is
+ * divided into as many intervals as the eye can distinguish. In each interval, every series keeps
+ * its first, lowest, highest and last point, and its gaps.
  */
 import { spoken, type ChartData, type Point } from './model.js';
 
@@ -11,14 +11,14 @@ export interface Range {
 }
 
 /**
- * Number of intervals in the visible range. Two intervals per pixel of a wide screen would be
- * 3,840, but the difference would be invisible.
+ * Number of intervals in the visible range. A wide screen has room for 3,840 intervals of half a
+ * pixel, but the difference would be invisible.
  */
 export const BUCKETS = 1200;
 
 /**
- * Decimates the points in a range. The nearest points outside the range are kept, so that lines
- * continue beyond the edges.
+ * Decimates the points in a range. Keeps the nearest points outside the range, so that lines
+ * continue to the edges.
  */
 export function decimated(data: ChartData, range: Range | undefined, buckets = BUCKETS): ChartData {
   const { times } = data;
@@ -75,7 +75,7 @@ function selectPoints(
       now = bucketOf(index);
     }
     if (point === null) {
-      // A single gap breaks the line, so further consecutive gaps are dropped.
+      // One gap is enough to break the line, so consecutive gaps are dropped.
       selected[index] = Number(points[index - 1] !== null || selected[index] === 1);
     } else if (point !== undefined) {
       if (last < 0) {
@@ -120,12 +120,13 @@ function firstAtLeast(times: readonly number[], time: number): number {
   return low;
 }
 
-/** Ratio between the sizes of two series above which the smaller series needs a separate axis. */
+/** If one series is this many times larger than another, the two need separate axes. */
 const FAR_APART = 20;
 
 /**
- * Decides which series use the second axis. Series are split at the largest ratio between their
- * sizes, so that the series on one axis have similar sizes. The first series is on the left axis.
+ * Decides which series use the second axis. Series are split where the ratio between neighbouring
+ * sizes is largest, so that the series on one axis have similar sizes. The first series is always
+ * on the left axis.
  */
 export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolean[] {
   const sizes = data.series.map(({ points }, index) => (shown[index] ? sizeOf(points) : 0));
@@ -141,12 +142,15 @@ export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolea
   return sizes.map((size) => cut > 0 && size > 0 && size >= cut !== first >= cut);
 }
 
-/** Ratio of the axis range to the largest movement of a series. Above it, all series look flat. */
+/**
+ * If the range of the axis exceeds the largest movement of a series by this factor, all series look
+ * flat.
+ */
 const FLAT_SPAN = 5;
 
 /**
- * Whether lines on a shared axis look flat, either because their magnitudes differ or because they
- * are far apart and move little.
+ * True if lines on a shared axis look flat, because their magnitudes differ or because they are far
+ * apart and move little.
  */
 export function isFlat(
   data: ChartData,
@@ -162,7 +166,7 @@ export function isFlat(
   });
 }
 
-/** Whether the movement of every series is small compared with their common range. */
+/** True if every series moves little compared with the range that all series span. */
 function areFlat(series: readonly (readonly Point[])[]): boolean {
   const ends = series.flatMap((points) => spoken(points) ?? []);
   const low = Math.min(...ends.map((one) => one.low));

@@ -1,7 +1,7 @@
-/** Finds the columns of an order book in a result. Pure. */
+/** Finds the columns of an order book in a result. This module has no side effects. */
 import type { Column, Row } from '../api/answer.js';
 
-/** Layout of an order book: two arrays, or one row per price. */
+/** Layout of an order book: two array columns, or one row per price. */
 export type DepthColumns =
   | { readonly kind: 'arrays'; readonly bids: number; readonly asks: number }
   | {
@@ -15,7 +15,7 @@ const BID = /^bids?(?:_.*)?$/i;
 const ASK = /^(?:asks?|offers?)(?:_.*)?$/i;
 const SIDES = /^(?:b|bids?|buy|buyer|a|s|asks?|sell|seller|offers?)$/i;
 
-/** Columns of an order book, found by their names and types. */
+/** Finds the columns of an order book by their names and types. */
 export function depthColumns(
   columns: readonly Column[],
   rows: readonly Row[],

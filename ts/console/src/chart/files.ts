@@ -1,4 +1,4 @@
-/** Saves a chart as a file: an image, or its points. */
+/** Saves a chart as an image, or its points as CSV. */
 import { copyText } from '../model/format.js';
 import { rowsAs } from '../model/copies.js';
 import { saveBlob, saveFile } from '../ui/files.js';
@@ -8,10 +8,10 @@ import type { Pen, Role } from './plot/pen.js';
 import { SvgPen } from './plot/svg.js';
 import { texts } from '../texts.js';
 
-/** A drawing that can be painted again. */
+/** A drawing that can be painted with any pen. */
 export interface Picture {
   paint(pen: Pen): void;
-  /** In CSS pixels. */
+  /** Returns the size in CSS pixels. */
   size(): { readonly width: number; readonly height: number };
 }
 
@@ -123,7 +123,7 @@ const FIRST_COLUMN = {
   names: { name: 'name', type: 'VARCHAR' },
 } as const;
 
-/** Points of the visible series as CSV; times are in UTC. */
+/** Formats the points of the visible series as CSV, with times in UTC. */
 export function pointsAsCsv({
   data,
   axis,
@@ -151,7 +151,7 @@ export function pointsAsCsv({
   return rowsAs('csv', columns, rows);
 }
 
-/** Formats a time with its microseconds, which `time` stores as a fraction of a millisecond. */
+/** Formats a time to the microsecond. `time` is in milliseconds, and may have a fraction. */
 function timeText(time: number): string {
   const micros = Math.round((time - Math.floor(time)) * 1000);
   const text = new Date(Math.floor(time)).toISOString();

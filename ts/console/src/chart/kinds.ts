@@ -1,4 +1,4 @@
-/** Kinds of charts, and which of them can show a result. */
+/** Chart kinds, and the rules that determine which kinds can show a result. */
 import { SHOWN_SERIES, type AxisKind, type ChartPlan } from './model.js';
 import { texts } from '../texts.js';
 
@@ -31,7 +31,7 @@ export const KIND_NAMES: Readonly<Record<ChartKind, string>> = {
   number: texts.chartKinds.number,
 };
 
-/** Chart kinds that can show a plan, the default first. */
+/** Returns the chart kinds that can show a plan. The first one is the default. */
 export function kindsOf(plan: ChartPlan): readonly ChartKind[] {
   const { values, depth } = plan;
   const ofValues = values.length === 0 ? [] : kindsOfValues(plan);
@@ -67,7 +67,10 @@ export function usualKind(plan: ChartPlan): ChartKind {
   return kindsOf(plan)[0] ?? 'line';
 }
 
-/** Kind of the x axis: values, prices, or the axis of the plan. */
+/**
+ * Returns the kind of the x axis: numbers for histograms and depth charts, names for figures, and
+ * the axis of the plan for all other kinds.
+ */
 export function axisOf(kind: ChartKind, plan: ChartPlan): Exclude<AxisKind, 'none'> {
   switch (kind) {
     case 'histogram':
@@ -81,22 +84,22 @@ export function axisOf(kind: ChartKind, plan: ChartPlan): Exclude<AxisKind, 'non
   }
 }
 
-/** Whether the kind is a number or a gauge, which have no axes. */
+/** True if the kind is a number or a gauge, neither of which has axes. */
 export function isFigure(kind: ChartKind): boolean {
   return kind === 'gauge' || kind === 'number';
 }
 
-/** Whether series may use a second axis. */
+/** True if series of this kind may use a second axis. */
 export function mayHaveSecondAxis(kind: ChartKind): boolean {
   return ['line', 'area', 'step', 'bars', 'scatter'].includes(kind);
 }
 
-/** Whether each series may have a separate plot. */
+/** True if each series of this kind may have a separate plot. */
 export function mayBeMultiples(kind: ChartKind): boolean {
   return kind !== 'scatter' && mayHaveSecondAxis(kind);
 }
 
-/** Colour number of a series, from 1 to 8; 0 is shared by all further series. */
+/** Returns the colour number of a series, from 1 to 8. All further series share the number 0. */
 export function colourNumber(kind: ChartKind, series: number): number {
   if (kind === 'depth') {
     return series === 0 ? 3 : 6;

@@ -1,6 +1,6 @@
 /**
- * Determines what can be drawn from a result: the time column, the series, and their points. Pure;
- * `plot.ts` does the drawing.
+ * Decides how a result can be charted: its time column, its series, and their points. This module
+ * has no side effects. `plot.ts` does the drawing.
  */
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyText } from '../model/format.js';
@@ -10,33 +10,33 @@ import { depthColumns, type DepthColumns } from './depth-columns.js';
 import { numberOf } from './numbers.js';
 import { texts } from '../texts.js';
 
-/** Number of series with their own colour. Further series are offered, but not shown. */
+/** Number of series with their own colour. Further series are hidden by default. */
 export const SHOWN_SERIES = 8;
-/** Maximum number of keys in a chart by key; with more keys, the chart is unreadable. */
+/** Maximum number of keys for which a chart with one series per key is readable. */
 const MAX_KEYS = 64;
 const MAX_NAMES = 40;
 /** Number of prices in a candle: open, high, low and close. */
 const CANDLE_PRICES = 4;
 
-/** Kind of the x axis: time, numbers, names side by side, or none. */
+/** Kind of the x axis: time, numbers, names, or no axis. */
 export type AxisKind = 'time' | 'number' | 'names' | 'none';
 
 export interface ChartPlan {
   readonly axis: AxisKind;
-  /** Column of the x axis. */
+  /** Index of the column on the x axis. */
   readonly x: number;
-  /** Column whose values split the rows into series. */
+  /** Index of the column whose values split the rows into series. */
   readonly key: number | undefined;
-  /** Numeric columns: measurements in the result's order, then counts and identifiers. */
+  /** Indexes of the numeric columns: fractional columns first, then integer columns. */
   readonly values: readonly number[];
-  /** Number of these columns that are drawn by default. */
+  /** Number of columns in `values` that are drawn by default. */
   readonly drawn: number;
-  /** Candle columns found by their names. */
+  /** Candle columns, if they were found by their names. */
   readonly candles: CandleColumns | undefined;
-  /** Whether there are enough numeric columns for the user to assign them to candles. */
+  /** True if there are enough numeric columns to draw candles. */
   readonly mayBeCandles: boolean;
   readonly depth: DepthColumns | undefined;
-  /** Whether the result has a single row. */
+  /** True if the result has a single row. */
   readonly isSingle?: boolean;
 }
 
@@ -45,18 +45,21 @@ export interface Series {
   readonly points: readonly Point[];
 }
 
-/** `null` is a gap; `undefined` means that only other series have a row there. */
+/**
+ * A value, or `null` for a gap. `undefined` means that only other series have a row at this x
+ * value.
+ */
 export type Point = number | null | undefined;
 
 export interface ChartData {
   /** Ascending x values: milliseconds since 1970 UTC, numbers, or indexes of names from 0. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
-  /** Names on the x axis, if any. */
+  /** Names on the x axis, if it shows names. */
   readonly names?: readonly string[];
-  /** Number of rows that are omitted for lack of space. */
+  /** Number of rows omitted for lack of space. */
   readonly left?: number;
-  /** For a histogram: width of each range of values. */
+  /** Width of each range of values. Set only for a histogram. */
   readonly width?: number;
 }
 
@@ -64,7 +67,9 @@ type ChartChoice =
   | { readonly plan: ChartPlan; readonly why?: undefined }
   | { readonly plan?: undefined; readonly why: string };
 
-/** The chart to draw from a result, or a sentence that explains why nothing can be drawn. */
+/**
+ * Returns the chart to draw from a result, or a sentence that explains why nothing can be drawn.
+ */
 export function chooseChart(
   columns: readonly Column[],
   timestamp: number,
@@ -79,8 +84,8 @@ export function chooseChart(
   if (time < 0) {
     return timelessChart(columns, rows, depth);
   }
-  // Integer columns next to fractional columns are mostly counts and identifiers, with a different
-  // scale.
+  // Integer columns beside fractional columns are mostly counts and identifiers, and have a
+  // different scale.
   const measured = indexesWhere(columns, ({ type }) => familyOf(type) === 'decimal');
   const counted = indexesWhere(columns, ({ type }) => familyOf(type) === 'integer');
   const values = [...measured, ...counted];
@@ -95,8 +100,8 @@ export function chooseChart(
 }
 
 /**
- * Names and numbers become bars, two numeric columns a scatter plot, and one numeric column a
- * histogram.
+ * Plans a chart for a result without a time column. Names and numbers become bars, two numeric
+ * columns a scatter plot, and one numeric column a histogram.
  */
 function timelessChart(
   columns: readonly Column[],
@@ -132,7 +137,10 @@ function indexesWhere(columns: readonly Column[], test: (column: Column) => bool
   return columns.flatMap((column, index) => (test(column) ? [index] : []));
 }
 
-/** The first symbol or string column, if any time occurs more than once. */
+/**
+ * Returns the column that splits the rows into series: the first symbol or string column, if it has
+ * several values or a time repeats.
+ */
 function keyColumn(
   columns: readonly Column[],
   time: number,
@@ -157,7 +165,7 @@ function keyColumn(
   return keys.size > 1 || repeated ? key : undefined;
 }
 
-/** Values of the key column, in the order of their first appearance. */
+/** Returns the distinct values of the key column, in order of first appearance. */
 export function keysOf(rows: readonly Row[], key: number): string[] {
   return [...new Set(rows.map((row) => nameOf(row[key] ?? null)))];
 }
@@ -166,10 +174,13 @@ export function rowsOfKey(rows: readonly Row[], key: number, name: string): Row[
   return rows.filter((row) => nameOf(row[key] ?? null) === name);
 }
 
-/** Whether a series is drawn; a hidden series has a label and no points. */
+/** Returns true if a series is drawn. A hidden series has a label but no points. */
 type IsShown = (label: string, index: number) => boolean;
 
-/** Series of the chosen columns, sorted by x value, regardless of the order of the rows. */
+/**
+ * Builds the series of the chosen columns. Points are sorted by x value, whatever the order of the
+ * rows.
+ */
 export function chartData(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -202,7 +213,10 @@ export function chartData(
     : keyedSeries(columns, timed, values, plan.key, isShown);
 }
 
-/** Series for names on the x axis: the largest values first, as many as can be distinguished. */
+/**
+ * Builds series with names on the x axis. The largest values come first, limited to `MAX_NAMES`
+ * names.
+ */
 function namedSeries(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -223,7 +237,10 @@ function namedSeries(
   };
 }
 
-/** Row at an x value: the first row with that name, or the row nearest to that time or number. */
+/**
+ * Finds the row at an x value: the first row with that name, or the row nearest to that time or
+ * number.
+ */
 export function rowNear(
   rows: readonly Row[],
   { axis, x }: Pick<ChartPlan, 'axis' | 'x'>,
@@ -291,7 +308,7 @@ function keyedSeries(
       if (!found.isDrawn) {
         continue;
       }
-      // If several rows have the same time and key, the last row in the grid's order wins.
+      // If several rows have the same time and key, the last of these rows wins.
       found.points[times.length - 1] = numberOf(row[value] ?? null);
     }
   }
@@ -304,14 +321,14 @@ function keyedSeries(
   return { times, series: [...series.values()].map(({ label, points }) => ({ label, points })) };
 }
 
-/** A stored null is a gap, but a missing row at the x value is not. */
+/** Fills a missing point. A stored null is a gap, but a missing row is not. */
 function gapAt(points: readonly Point[], index: number): null | undefined {
   return index in points && points[index] === null ? null : undefined;
 }
 
 const ISO_TIME = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 
-/** Milliseconds since 1970; microseconds form the fraction. */
+/** Converts a timestamp to milliseconds since 1970. Microseconds become a fraction. */
 export function milliseconds(value: Value): number | undefined {
   if (typeof value !== 'string') {
     return undefined;
@@ -333,7 +350,7 @@ interface Spoken {
   readonly last: number;
 }
 
-/** Lowest, highest and last value of a series, for the spoken summary. */
+/** Returns the lowest, highest and last value of a series, or `undefined` if it has no values. */
 export function spoken(points: Series['points']): Spoken | undefined {
   let found: { low: number; high: number; last: number } | undefined;
   for (const point of points) {

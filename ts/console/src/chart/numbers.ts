@@ -2,8 +2,8 @@
 import type { Value } from '../api/answer.js';
 
 /**
- * A finite number or null. `LONG` and `DECIMAL` values arrive as strings, so that the grid can show
- * them exactly.
+ * Converts a value to a finite number, or to null. `LONG` and `DECIMAL` values arrive as strings,
+ * so that the grid can show them exactly.
  */
 export function numberOf(value: Value): number | null {
   if (value === null || typeof value === 'boolean' || Array.isArray(value)) {

@@ -1,6 +1,7 @@
 /**
- * Display options of a chart other than its kind: unit, digits, scale and limits of the axis,
- * thresholds, annotations. Each option is stored as typed; invalid input is refused. Pure.
+ * Display options of a chart: unit, decimals, axis scale and limits, thresholds, annotations. Each
+ * option is stored as the user typed it. Invalid input is rejected. This module has no side
+ * effects.
  */
 import { duration, grouped, bytesText } from '../model/format.js';
 import { fill } from '../fill.js';
@@ -19,7 +20,7 @@ type OptionName = (typeof OPTION_NAMES)[number];
 
 export type ChartOptions = Readonly<Partial<Record<OptionName, string>>>;
 
-/** Units that change the notation of a value; any other unit is appended to the value. */
+/** Units that determine how a value is formatted. Any other unit is appended to the value. */
 export const UNITS: readonly (readonly [value: string, name: string])[] = [
   ['short', texts.chartOptions.short],
   ['bytes', texts.chartOptions.bytes],
@@ -31,7 +32,7 @@ export const UNITS: readonly (readonly [value: string, name: string])[] = [
 const LEVELS = ['ok', 'warn', 'error'] as const;
 type Level = (typeof LEVELS)[number];
 
-/** A threshold; values at or above `at` have the level. */
+/** A threshold. Values greater than or equal to `at` have the level. */
 export interface Threshold {
   readonly at: number;
   readonly level: Level;
@@ -42,7 +43,7 @@ const MAX_QUERY_LENGTH = 16 * 1024;
 const MAX_THRESHOLDS = 8;
 const MAX_DECIMALS = 9;
 
-/** Error message for invalid options; `undefined` if they are valid. */
+/** Returns an error message if the options are invalid. */
 export function optionTrouble(options: ChartOptions): string | undefined {
   const { unit = '', decimals, scale, least, most, annotations = '' } = options;
   if (unit.length > MAX_UNIT_LENGTH) {
@@ -77,8 +78,8 @@ function numberOf(text: string | undefined): number | undefined {
 }
 
 /**
- * Parses thresholds like `80 warn, 95 error` and sorts them in ascending order; returns an error
- * message if they are invalid.
+ * Parses thresholds such as `80 warn, 95 error`, and sorts them in ascending order. Returns an
+ * error message if they are invalid.
  */
 function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] | string {
   const parts = thresholds.split(',').filter((part) => part.trim() !== '');
@@ -98,7 +99,7 @@ function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] |
   return found.sort((left, right) => left.at - right.at);
 }
 
-/** Options in the form that the drawing code needs. */
+/** Parsed display options, as the drawing code needs them. */
 export interface DrawOptions {
   readonly unit: string;
   readonly decimals: number | undefined;
@@ -121,7 +122,7 @@ export function drawOptionsOf(options: ChartOptions): DrawOptions {
   };
 }
 
-/** Removes empty options. */
+/** Removes options that are empty or have their default value. */
 export function withoutEmpty(draft: Readonly<Record<string, string>>): ChartOptions {
   const known = OPTION_NAMES.flatMap((name) => {
     const text = (draft[name] ?? '').trim();
@@ -130,7 +131,7 @@ export function withoutEmpty(draft: Readonly<Record<string, string>>): ChartOpti
   return Object.fromEntries(known);
 }
 
-/** Level of a value; `undefined` below all thresholds. */
+/** Returns the level of a value, or `undefined` if it is below all thresholds. */
 export function levelOf(value: number, thresholds: readonly Threshold[]): Level | undefined {
   return thresholds.findLast(({ at }) => value >= at)?.level;
 }

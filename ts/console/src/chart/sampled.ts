@@ -1,6 +1,6 @@
 /**
- * Requests a server-side aggregation of all rows of a partly loaded result, with one time step for
- * each position that the chart can show.
+ * Requests an aggregation of all rows from the server, for results that are only partly loaded. The
+ * time step matches the width of the chart.
  */
 import type { Row, Value } from '../api/answer.js';
 import { query } from '../api/client.js';
@@ -13,7 +13,7 @@ import { milliseconds, type ChartPlan } from './model.js';
 
 export interface SampleRequest {
   readonly plan: ChartPlan;
-  /** Columns that are drawn. */
+  /** Indexes of the drawn columns. */
   readonly values: readonly number[];
   readonly candles: CandleColumns | undefined;
   /** Width of the chart in pixels. */
@@ -24,7 +24,8 @@ const MAX_ROWS = 100_000;
 const MIN_STEPS = 60;
 
 /**
- * Aggregated rows, with the columns of `result`; `undefined` if the rows cover no range of time.
+ * Returns the aggregated rows, with the columns of `result`. Returns `undefined` if the rows do not
+ * span a time range.
  */
 export async function sampled(
   result: Result,
@@ -88,8 +89,8 @@ function columnsOf({ values, candles }: SampleRequest): SampledColumn[] {
 }
 
 /**
- * Converts a row of the response into the result's columns; a row with both ends of a step becomes
- * two rows.
+ * Converts a row of the response to the result's columns. A row that contains both ends of a time
+ * step becomes two rows.
  */
 function arranged(
   row: Row,

@@ -1,4 +1,7 @@
-/** The user's choices for a chart (kind, columns, series) and the data derived from them. */
+/**
+ * The user's choices for a chart (kind, columns, series), and the chart data that results from
+ * them.
+ */
 import { createEffect, createMemo, createSignal, on, type Accessor } from 'solid-js';
 import { asOf, type Result } from '../model/result.js';
 import type { CandleColumns } from './candle-columns.js';
@@ -17,7 +20,7 @@ interface ChartSource {
   readonly result: Result;
   readonly revision: number;
   readonly plan: ChartPlan;
-  /** Rows to draw instead of the result's while a range is zoomed. */
+  /** Rows of the zoomed range. If set, they are drawn instead of the result's rows. */
   readonly detail: Result | undefined;
   readonly kind?: string;
   readonly onKind?: (kind: ChartKind) => void;
@@ -25,7 +28,7 @@ interface ChartSource {
   readonly onSeries?: (series: ChosenSeries) => void;
 }
 
-/** Visibility of series as set by the user, keyed by label. */
+/** Visibility of each series that the user has shown or hidden, by label. */
 export type ChosenSeries = Readonly<Record<string, boolean>>;
 
 /** Maximum number of stored choices per chart. */
@@ -34,17 +37,14 @@ const MAX_STORED_CHOICES = 200;
 export class ChartSelection {
   readonly kind: Accessor<ChartKind>;
   readonly setKind: (kind: ChartKind) => void;
-  /** Column of the values, for results whose rows a key column splits into series. */
+  /** Index of the value column, for results that a key column splits into series. */
   readonly value: Accessor<number>;
   readonly setValue: (column: number) => void;
-  /**
-   * Column of each part of a candle: the column that the user chose, or else the column found by
-   * its name.
-   */
+  /** Column for each value of a candle: the user's choice, or else the column found by its name. */
   readonly candleColumns: Accessor<CandleColumns | undefined>;
-  /** Only the volume may be `undefined`. */
+  /** Sets the column for one value of a candle. Only the volume may be `undefined`. */
   readonly setCandleColumn: (field: keyof CandleColumns, column: number | undefined) => void;
-  /** Values of the key column; candles are drawn for one of them. */
+  /** Values of the key column. Candles show only one of these values at a time. */
   readonly keys: Accessor<readonly string[]>;
   readonly key: Accessor<string | undefined>;
   readonly setKey: (key: string) => void;
@@ -57,11 +57,12 @@ export class ChartSelection {
     const [value, setValue] = createSignal(0);
     const [assigned, assign] = createSignal<CandleColumns>();
     const [chosenKey, setKey] = createSignal<string>();
-    // Visibility of series as set by the user; the plan decides for all other series.
+    // Visibility of the series that the user has shown or hidden. The plan decides for all other
+    // series.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     let columnsBefore = '';
     const reset = (): void => {
-      // The choices are kept if the same query runs again.
+      // Keep the choices if the same columns arrive again.
       const columns = JSON.stringify(source.result.columns);
       if (columns === columnsBefore) {
         return;
@@ -100,7 +101,7 @@ export class ChartSelection {
     this.setKey = setKey;
     const isShown = (label: string, index: number): boolean => {
       const { key, drawn: usual } = source.plan;
-      // The series of these kinds need no distinct colours.
+      // Charts of these kinds can show any number of series, because they need no distinct colours.
       const isFree = kind() === 'heatmap' || kind() === 'depth' || kind() === 'histogram';
       if (isFree) {
         return chosen().get(label) ?? true;
@@ -147,8 +148,8 @@ export class ChartSelection {
 }
 
 /**
- * If names do not identify the candle columns, uses the first four numeric columns until the user
- * assigns others.
+ * Uses the first four numeric columns as candle columns, if no columns were found by name. The user
+ * can assign other columns.
  */
 function firstFour({ values, mayBeCandles }: ChartPlan): CandleColumns | undefined {
   const [open, high, low, close] = values;

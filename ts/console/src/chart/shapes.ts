@@ -1,4 +1,7 @@
-/** Drawn values that differ from the rows: stacks, histograms, depth, heat map cells. Pure. */
+/**
+ * Computes drawn values that differ from the rows: stacks, histograms, order book depth, heat map
+ * cells. This module has no side effects.
+ */
 import type { Row, Value } from '../api/answer.js';
 import { spacing } from './candles.js';
 import type { DepthColumns } from './depth-columns.js';
@@ -7,7 +10,7 @@ import { numberOf } from './numbers.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Stacks each series on the visible series before it; a gap affects only its own series. */
+/** Stacks each visible series on the previous one. A gap affects only its own series. */
 export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
   const sums = data.times.map(() => 0);
   const known: (number | undefined)[] = [];
@@ -16,7 +19,7 @@ export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
       return { label, points: [] };
     }
     const tops = points.map((point, at): Point => {
-      // At an x value where only other series have a row, the last value still applies.
+      // If only other series have a row at this x value, the last value still applies.
       const value = point === undefined ? known[index] : (point ?? undefined);
       known[index] = value;
       if (value === undefined) {
@@ -32,7 +35,7 @@ export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
 const MIN_BINS = 5;
 const MAX_BINS = 60;
 
-/** Counts of values in ranges of equal width; the width is a round number. */
+/** Counts the values in ranges of equal width. The width is a round number. */
 export function histogram(values: readonly number[], label: string): ChartData {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
@@ -57,7 +60,9 @@ export function histogram(values: readonly number[], label: string): ChartData {
   };
 }
 
-/** The smallest round width (1, 2 or 5 times a power of ten) that is at least `minWidth`. */
+/**
+ * Returns the smallest round width (1, 2 or 5 times a power of ten) that is at least `minWidth`.
+ */
 function roundWidth(minWidth: number): number {
   if (!(minWidth > 0) || !Number.isFinite(minWidth)) {
     return 0;
@@ -66,7 +71,7 @@ function roundWidth(minWidth: number): number {
   return ([1, 2, 5].find((digit) => digit * power >= minWidth) ?? 10) * power;
 }
 
-/** Numbers of a column, in the order of the rows. */
+/** Returns the numbers of a column, in row order. */
 export function numbersOf(rows: readonly Row[], column: number): number[] {
   return rows.flatMap((row) => numberOf(row[column] ?? null) ?? []);
 }
@@ -76,7 +81,10 @@ interface Level {
   readonly amount: number;
 }
 
-/** Cumulative amounts by price: bids from the highest price down, asks from the lowest price up. */
+/**
+ * Sums the amounts by price. Bids are summed from the highest price down, asks from the lowest
+ * price up.
+ */
 export function depthData(rows: readonly Row[], depth: DepthColumns): ChartData {
   const { bids, asks } = depth.kind === 'arrays' ? ofArrays(rows, depth) : ofRows(rows, depth);
   const down = summed(bids.toSorted((left, right) => right.price - left.price));
@@ -101,7 +109,10 @@ function summed(levels: readonly Level[]): Map<number, number> {
   return found;
 }
 
-/** Depth data from arrays of prices and amounts; only the last order book is used. */
+/**
+ * Reads an order book from arrays of prices and amounts. Only the last row with an order book is
+ * used.
+ */
 function ofArrays(
   rows: readonly Row[],
   { bids, asks }: DepthColumns & { kind: 'arrays' },
@@ -139,17 +150,18 @@ function ofRows(
 }
 
 export interface HeatCells {
-  /** x values at which the columns of cells begin; all columns have the same width. */
+  /** The x values at which the columns of cells begin. All columns have the same width. */
   readonly starts: readonly number[];
   readonly width: number;
-  /** Mean value of each cell, by series and by column. */
+  /** Mean value of each cell, indexed by series and then by column. */
   readonly means: readonly (readonly (number | undefined)[])[];
   readonly low: number;
   readonly high: number;
 }
 
 /**
- * Divides the data into at most `maxColumns` columns of cells; the values of a cell are averaged.
+ * Divides the data into at most `maxColumns` columns of cells. Each cell has the mean of its
+ * values.
  */
 export function heatCells(data: ChartData, maxColumns: number): HeatCells {
   const { times, series } = data;
@@ -191,7 +203,7 @@ export function heatCells(data: ChartData, maxColumns: number): HeatCells {
   return { starts, width: span, means, low, high };
 }
 
-/** Replaces values that a logarithmic scale cannot show with gaps. */
+/** Replaces values that a logarithmic scale cannot show by gaps. */
 export function aboveZero(data: ChartData): ChartData {
   const series = data.series.map(({ label, points }) => ({
     label,

@@ -1,21 +1,21 @@
 /**
- * Positions of ticks on a time axis: round times in the displayed zone. A day begins at its own
- * midnight, even if a clock change gives it 23 or 25 hours.
+ * Computes the ticks of a time axis at round times of the displayed time zone. A day begins at
+ * local midnight, even if a clock change makes it 23 or 25 hours long.
  */
 
-/** Wall-clock time in a time zone. */
+/** Converts between timestamps and the wall-clock time of a time zone. */
 export interface Calendar {
   readonly wallTimeOf: (at: number) => WallTime;
-  /** Start of a day in the zone. Months count from 0; days and months out of range roll over. */
+  /** Returns the start of a day. Months count from 0. Days and months out of range roll over. */
   readonly dayStart: (year: number, month: number, day: number) => number;
 }
 
 interface WallTime {
   readonly year: number;
-  /** Counted from 0. */
+  /** Month of the year, from 0 to 11. */
   readonly month: number;
   readonly day: number;
-  /** Wall-clock time in milliseconds. */
+  /** Wall-clock time of day, in milliseconds. */
   readonly clock: number;
 }
 
@@ -33,8 +33,8 @@ export const UTC: Calendar = {
 };
 
 /**
- * A date whose local time is UTC, for library code that reads the local time of dates. A shifted
- * ordinary date would be wrong in the hours that the browser's own zone skips.
+ * A date whose local time is UTC, for libraries that read the local time of dates. An ordinary date
+ * shifted by the UTC offset would be wrong in hours that the browser's time zone skips.
  */
 export class UtcDate extends Date {
   override getFullYear(): number {
@@ -63,7 +63,7 @@ export class UtcDate extends Date {
   }
 }
 
-/** The browser's time zone. */
+/** Calendar of the browser's time zone. */
 export const LOCAL: Calendar = {
   wallTimeOf: (at) => {
     const date = new Date(at);
@@ -85,18 +85,18 @@ export const DAY = 24 * HOUR;
 export const MONTH = 28 * DAY;
 export const YEAR = 365 * DAY;
 
-/** Offsets of time zones are multiples of this. */
+/** All UTC offsets are multiples of this duration. */
 const QUARTER = 15 * MINUTE;
 const USUAL_MONTH = 30 * DAY;
 
-/** Ticks about `step` milliseconds apart, at round times in the calendar's zone. */
+/** Computes ticks about `step` milliseconds apart, at round times of the calendar's time zone. */
 export function timeTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
   const ticks =
     step >= DAY ? calendarTicks(min, max, step, calendar) : clockTicks(min, max, step, calendar);
   return ticks.filter((at) => at >= min && at <= max);
 }
 
-/** Ticks wherever the wall clock shows a multiple of the step. */
+/** Computes ticks at wall-clock times that are multiples of the step. */
 function clockTicks(min: number, max: number, step: number, { wallTimeOf }: Calendar): number[] {
   const grain = Math.min(step, QUARTER);
   const ticks: number[] = [];
@@ -108,7 +108,7 @@ function clockTicks(min: number, max: number, step: number, { wallTimeOf }: Cale
   return ticks;
 }
 
-/** Ticks at days, months or years, depending on the step. */
+/** Computes ticks at the start of days, months or years, depending on the step. */
 function calendarTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
   const { year, month, day } = calendar.wallTimeOf(min);
   const count = (unit: number): number => Math.max(1, Math.round(step / unit));

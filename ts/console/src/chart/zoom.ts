@@ -1,4 +1,7 @@
-/** The visible range of the time axis, and the rows that the server returns for it. */
+/**
+ * State of the zoom: the visible range of the time axis, and the rows that the server returned for
+ * it.
+ */
 import { createEffect, on, onCleanup, type Accessor } from 'solid-js';
 import { aborted, execute, SqlError } from '../api/client.js';
 import { isPartial, MAX_ROWS, Result } from '../model/result.js';
@@ -15,11 +18,11 @@ interface Source {
   readonly result: Result;
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly x: number;
-  /** Receives the range instead, if several time charts share it. */
+  /** Called with the new range, if several charts share a time range. */
   readonly shareRange: ((range: Range | undefined) => void) | undefined;
-  /** Number of points that the chart can show. */
+  /** Maximum number of points that the chart can show. */
   readonly maxPoints: number;
-  /** Values that the chart draws. */
+  /** Describes the columns that the chart draws. */
   readonly sampleRequest: SampleRequest;
 }
 
@@ -27,17 +30,17 @@ export class Zoom {
   readonly #range = signal<Range | undefined>(undefined);
   readonly range: Accessor<Range | undefined> = this.#range;
   readonly #detail = signal<Result | undefined>(undefined);
-  /** Rows of the range, once they have arrived. */
+  /** Rows of the visible range, once they have arrived. */
   readonly detail: Accessor<Result | undefined> = this.#detail;
   readonly #asking = signal<Asking>('idle');
   readonly asking: Accessor<Asking> = this.#asking;
   readonly #isSampled = signal(false);
-  /** Whether the server has aggregated all rows for the chart. */
+  /** True if the drawn rows are an aggregation by the server. */
   readonly isSampled: Accessor<boolean> = this.#isSampled;
   readonly canGoBack: Accessor<boolean> = () => this.#past().length > 0;
   readonly canGoForward: Accessor<boolean> = () => this.#future().length > 0;
   readonly #source: Source;
-  /** History of ranges before and after the current one; the nearest range is last. */
+  /** Ranges before and after the current one. In each list, the nearest range is last. */
   readonly #past = signal<readonly (Range | undefined)[]>([]);
   readonly #future = signal<readonly (Range | undefined)[]>([]);
   #abort: AbortController | undefined;
@@ -59,19 +62,19 @@ export class Zoom {
     this.#detail.set(result);
   }
 
-  /** Shows the whole range and clears the history, because the chart shows different data now. */
+  /** Shows the whole range and clears the history. Called when the chart shows different data. */
   startOver(): void {
     this.#past.set([]);
     this.#future.set([]);
     this.#show(undefined);
   }
 
-  /** Receiver of time ranges shared by several charts, if any. */
+  /** Callback for time ranges shared by several charts, if the x axis is a time axis. */
   get #shareRange(): Source['shareRange'] {
     return this.#source.axis === 'time' ? this.#source.shareRange : undefined;
   }
 
-  /** Shows the whole range again, on the user's request. */
+  /** Shows the whole range again. Called when the user resets the zoom. */
   reset(): void {
     this.#shareRange?.(undefined);
     if (this.range()) {
@@ -80,7 +83,10 @@ export class Zoom {
     this.#show(undefined);
   }
 
-  /** Shows a range immediately with the loaded rows, then requests its rows from the server. */
+  /**
+   * Shows a range. The loaded rows are drawn immediately, and the server is asked for all rows of
+   * the range.
+   */
   to(range: Range): void {
     if (!(range.to > range.from)) {
       return;
@@ -111,7 +117,10 @@ export class Zoom {
     }
   }
 
-  /** Scales the range around its middle; without a range, scales the range of all positions. */
+  /**
+   * Scales the visible range around its middle. If no range is set, scales the range of all
+   * positions.
+   */
   scale(factor: number, positions: readonly number[]): void {
     const all = { from: positions[0] ?? 0, to: positions.at(-1) ?? 0 };
     const { from, to } = this.range() ?? all;
@@ -119,7 +128,7 @@ export class Zoom {
     this.to({ from: middle - half, to: middle + half });
   }
 
-  /** Moves the range by a fraction of its width. */
+  /** Moves the visible range by a fraction of its width. */
   pan(fraction: number): void {
     const range = this.range();
     if (range) {
@@ -128,7 +137,7 @@ export class Zoom {
     }
   }
 
-  /** Requests the visible rows again, because the drawing has changed or the result is complete. */
+  /** Requests the visible rows again, after the drawing has changed or the result is complete. */
   refresh(): void {
     this.#show(this.range());
   }
@@ -181,7 +190,7 @@ export class Zoom {
     }
   }
 
-  /** Rows of a range, read with the first candidate statement that the server accepts. */
+  /** Reads the rows of a range. Tries several statements until the server accepts one. */
   async #rowsIn(range: Range, signal: AbortSignal): Promise<Result | undefined> {
     const { result, x, maxPoints } = this.#source;
     const column = result.columns[x]?.name ?? '';

@@ -1,5 +1,6 @@
 /**
- * Confirmation dialog for a destructive action. It names the object, and the safe button has focus.
+ * Confirmation dialog for a destructive action. It names the affected object and gives focus to the
+ * safe button.
  */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import { withHiddenShown } from '../model/format.js';
@@ -7,7 +8,7 @@ import { answer, pendingQuestion, type Question } from '../page/questions.js';
 import { fillNodes } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Rendered once per page. */
+/** Shows the pending question, if any. The page contains this component once. */
 export function ConfirmDialog(): JSX.Element {
   return (
     <Show when={pendingQuestion()} keyed>

@@ -1,4 +1,4 @@
-/** A dialog with a form. If the server refuses, the dialog shows the error and remains open. */
+/** A dialog with a form. If submitting fails, the dialog shows the error and stays open. */
 import { createSignal, createUniqueId, onMount, Show, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { Failure } from '../ui/Failure.js';
@@ -13,8 +13,8 @@ interface FormDialogProps {
   readonly act: string;
   readonly isComplete: boolean;
   /**
-   * Resolves to an error message, or to the empty string on success. A rejection is also shown as
-   * an error.
+   * Submits the form. Resolves to an error message, or to an empty string on success. A rejection
+   * is shown as an error too.
    */
   readonly submit: () => Promise<string>;
   readonly onClose: () => void;

@@ -1,4 +1,4 @@
-/** One form field of a dialog: label, input or choice, hint. */
+/** A form field in a dialog, with its label, input and hint. */
 import '../styles/form.css';
 import { For, Show, type JSX } from 'solid-js';
 
@@ -6,11 +6,11 @@ export interface FieldSpec {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  /** Allowed values with their names; if absent, any text is allowed. */
+  /** Allowed values with their display names. If absent, the field accepts any text. */
   readonly choices?: readonly (readonly [value: string, name: string])[];
-  /** Whether the field shares its row with another field. */
+  /** True if the field shares its row with another field. */
   readonly isHalf?: boolean;
-  /** Whether the input has several lines. */
+  /** True if the input has several lines. */
   readonly isLong?: boolean;
 }
 

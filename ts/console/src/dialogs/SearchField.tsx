@@ -4,7 +4,7 @@ import { Icon } from '../ui/icons.js';
 
 export function SearchField(props: {
   readonly placeholder: string;
-  /** Accessible name; the placeholder by default. */
+  /** Accessible name of the field. Defaults to the placeholder. */
   readonly label?: string;
   readonly class?: string;
   readonly search: (text: string) => void;

@@ -1,4 +1,4 @@
-/** Asks for confirmation before a table or view is dropped. */
+/** Asks the user to confirm before a table or view is dropped. */
 import { rowsText } from '../model/format.js';
 import { keywordsOf, KIND_LABELS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
@@ -6,10 +6,13 @@ import { confirmed } from '../page/questions.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Maximum number of rows of a table that can be dropped without typing its name. */
+/** A table with more rows can be dropped only if the user types its name. */
 const MANY_ROWS = 1_000_000;
 
-/** Returns the statement that drops a table or view, once the user has confirmed. */
+/**
+ * Asks for confirmation. Returns the statement that drops the table or view, or `undefined` if the
+ * user cancels.
+ */
 export async function confirmDrop(table: TableEntry): Promise<string | undefined> {
   const statement = `DROP ${keywordsOf(table.kind)} ${quoted(table.name)}`;
   const rows = table.rows === undefined ? '' : `${rowsText(table.rows)}. `;

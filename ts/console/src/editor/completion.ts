@@ -1,6 +1,6 @@
 /**
- * Completion. The parser determines which words and kinds of names may follow, the scope determines
- * which tables and aliases are visible, and the schema provides their columns.
+ * Completes SQL. The parser determines which keywords and kinds of names may follow the cursor. The
+ * scope determines which tables and aliases are visible, and the schema provides their columns.
  */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { expectedAt, scopeAt } from '../../../sql/index.js';
@@ -14,9 +14,12 @@ import { textOptions } from './text-completion.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Maximum statement length; longer statements are not parsed on each key press. */
+/**
+ * Maximum statement length for completion. Parsing a longer statement on each key press would be
+ * too slow.
+ */
 const MAX_STATEMENT_LENGTH = 20_000;
-/** The star of a SELECT list. */
+/** Matches the star of a SELECT list. */
 const STAR = /(?:\bSELECT|\bDISTINCT|,)\s*\*$/iu;
 const WORD = /["@\p{L}_][\p{L}\p{N}_$]*$/u;
 const QUALIFIER = /(?:"([^"]+)"|([\p{L}_][\p{L}\p{N}_$]*))\.$/u;
@@ -53,11 +56,11 @@ export function completions(
     if (statement === null) {
       return null;
     }
-    // A user who types before the schema has loaded still gets its names once they arrive.
+    // If the user types before the schema has loaded, offer its names once they arrive.
     await source.requested;
     const [text, start] = statement;
     const written = text.slice(from - start, context.pos - start);
-    // The scanner would read all text after an unclosed quote as part of the name.
+    // Remove the unclosed quote. The scanner would read all text after it as part of the name.
     const isQuoted = written.startsWith('"');
     const at = from - start;
     const whole = isQuoted ? text.slice(0, at) + text.slice(at + written.length) : text;
@@ -124,17 +127,17 @@ const SHOWN = (
   'SERVER_VERSION,SERVICE ACCOUNTS,TABLES,TIME ZONE,USER,USERS'
 ).split(',');
 
-/** Words for positions where names are not allowed: after SHOW, and in FILL. */
+/** Returns the keywords for positions where no names are allowed: after SHOW, and in FILL. */
 function keywordsAt(before: string): readonly string[] | undefined {
   if (/\bFILL\s*\((?:[^()]*,)?\s*\w*$/i.test(before)) {
     return FILLS;
   }
   const [first, ...others] = scan(before).values;
-  // Besides the words after SHOW, there are two tokens: the word being typed, and the end token.
+  // `others` also contains the word being typed and the end token.
   return first === 'SHOW' && others.length <= 2 ? SHOWN : undefined;
 }
 
-/** Column aliases of the last SELECT before the position. */
+/** Returns the column aliases of the last SELECT before the position. */
 function aliasesBefore(before: string): string[] {
   const list = /\bSELECT\b((?:(?!\bSELECT\b)[^])*?)\bFROM\b(?:(?!\bSELECT\b)[^])*$/i.exec(before);
   const names = [...(list?.[1] ?? '').matchAll(/\bAS\s+("[^"]+"|[\p{L}_][\p{L}\p{N}_$]*)/giu)];
@@ -142,7 +145,7 @@ function aliasesBefore(before: string): string[] {
 }
 
 /**
- * Completion for a name after an opening quote; calls and keywords are excluded because they are
+ * Adapts a completion to follow an opening quote. Calls and keywords are dropped, because they are
  * not names.
  */
 function inQuotes(option: Completion): Completion[] {
@@ -152,8 +155,8 @@ function inQuotes(option: Completion): Completion[] {
 }
 
 /**
- * Columns of all sources in scope, the innermost first. Without any source, the columns of every
- * table.
+ * Offers the columns of all sources in scope, innermost first. If there is no source, offers the
+ * columns of every table.
  */
 async function columnsInReach(source: NameSource, position: ScopedPosition): Promise<Completion[]> {
   const { sources } = position.scope;
@@ -176,7 +179,7 @@ async function columnsInReach(source: NameSource, position: ScopedPosition): Pro
   return [...source.names().columns.map((name) => offer(name, 'column', 1)), ...aliases];
 }
 
-/** Completions after `alias.` or `table.`. */
+/** Offers the columns of a source, after `alias.` or `table.`. */
 async function columnsOfSource(
   source: NameSource,
   position: ScopedPosition,
@@ -190,14 +193,16 @@ async function columnsOfSource(
   return columns.map(({ name, type }) => offer(name, type, 1));
 }
 
-/** The token that contains the cursor or ends at it. */
+/** Returns the token that contains the cursor or ends at it. */
 function tokenAround(context: CompletionContext): Token | undefined {
   return context.state
     .field(tokens)
     .find((token) => token.start < context.pos && context.pos <= token.end);
 }
 
-/** The statement around the cursor, and its start; `null` if it is too long. */
+/**
+ * Returns the statement around the cursor and its start, or `null` if the statement is too long.
+ */
 function statementAround({ state, pos }: CompletionContext): [text: string, start: number] | null {
   const statement = currentStatement(state);
   const start = statement && statement.start <= pos ? statement.start : pos;
@@ -218,7 +223,7 @@ async function insideString(
   await source.requested;
   const [text, start] = statement;
   const before = text.slice(0, from - start);
-  // The parser would read all text after an unclosed string as part of it.
+  // Close the string. The parser would read all text after an unclosed string as part of it.
   const whole = `${before}''${isClosed ? text.slice(to - start) : ''}`;
   const position = { text: whole, offset: before.length, scope: scopeAt(whole, before.length) };
   const options = await textOptions(source, position, before);
@@ -252,7 +257,10 @@ async function allColumns(
     : { from: context.pos - 1, options: [option], filter: false };
 }
 
-/** A function is inserted with its parenthesis; its signatures are shown beside the list. */
+/**
+ * Offers a function. It is inserted with its opening parenthesis, and its signatures are shown
+ * beside the list.
+ */
 function offerCall({ name, signatures, description }: FunctionEntry): Completion {
   const info = [...signatures, description].join('\n');
   return { label: name, apply: `${name}(`, detail: texts.editor.function, info };

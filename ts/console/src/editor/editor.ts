@@ -1,10 +1,10 @@
 /**
- * The SQL editor as one object: a CodeMirror view and the few operations that the workspace needs.
- * It handles text and positions, and is independent of servers and results.
+ * The SQL editor: a CodeMirror view and the few operations that the workspace needs. It handles
+ * text and positions, and knows nothing about servers and results.
  *
- * The view is inside a shadow root: there CodeMirror puts its rules into constructed style sheets,
- * which `style-src 'self'` allows. In the document, it would create a style element, which that
- * directive does not allow.
+ * The view is inside a shadow root. There, CodeMirror uses constructed style sheets, which the
+ * policy `style-src 'self'` allows. In the document, it would create a style element, which the
+ * policy forbids.
  */
 import {
   autocompletion,
@@ -63,16 +63,18 @@ export interface EditorEvents {
   readonly runAll: () => void;
   readonly names: NameSource;
   readonly validate: Validate;
-  /** Called with the foremost problem of the active tab, if any, and the number of problems. */
+  /**
+   * Called with the most important problem of the active tab, if any, and the number of problems.
+   */
   readonly problem: (tab: string, report: ProblemReport | undefined, count: number) => void;
   /** Called with the statement under the cursor whenever it may have changed. */
   readonly statement: (text: string) => void;
 }
 
-/** Comment syntax: Ctrl+/ comments lines, Alt+Shift+A the selection. */
+/** Comment syntax. Ctrl+/ comments out lines, and Alt+Shift+A comments out the selection. */
 const COMMENTS = { line: '--', block: { open: '/*', close: '*/' } };
 
-/** Labels of the search panel, with the same wording as elsewhere in the console. */
+/** Labels of the search panel, worded as elsewhere in the console. */
 const SEARCH_PHRASES = {
   next: texts.editor.next,
   previous: texts.editor.previous,
@@ -85,9 +87,9 @@ const SEARCH_PHRASES = {
   close: texts.common.close,
 };
 
-/** Delay before completions close when the editor loses focus. */
+/** Delay before the completion list closes after the editor has lost focus. */
 const BLUR_MS = 10;
-/** Period after Escape in which Tab leaves the editor instead of indenting. */
+/** Time after Escape during which Tab leaves the editor instead of indenting. */
 const TAB_LEAVES_MS = 2000;
 
 export class SqlEditor {
@@ -106,7 +108,7 @@ export class SqlEditor {
     });
   }
 
-  /** Shows a tab's text; each tab keeps its own history, cursor and marks. */
+  /** Shows the text of a tab. Each tab keeps its own history, cursor and marks. */
   show(tab: string, text: string): void {
     if (tab === this.#tab) {
       return;
@@ -120,7 +122,10 @@ export class SqlEditor {
     this.#notify();
   }
 
-  /** Applies text that was changed in another window; the tab's other state is retained. */
+  /**
+   * Applies a change that was made to a tab's text in another window. History, cursor and marks are
+   * kept.
+   */
   rewrite(tab: string, text: string): void {
     this.#dispatch(tab, (state) => {
       const changes = changeBetween(state.doc.toString(), text);
@@ -136,7 +141,7 @@ export class SqlEditor {
     this.#view.focus();
   }
 
-  /** The selection, or else the statement under the cursor. */
+  /** Returns the selection, or else the statement under the cursor. */
   statementToRun(): StatementText | undefined {
     const { state } = this.#view;
     const { main } = state.selection;
@@ -160,14 +165,14 @@ export class SqlEditor {
     }));
   }
 
-  /** Marks the line on which a statement begins, if its tab is still active. */
+  /** Marks the line on which a statement begins, if its tab is still open. */
   mark(tab: string, at: number, mark: MarkState, title: string): void {
     this.#dispatch(tab, (state) => ({
       effects: setMark.of({ at: Math.min(at, state.doc.length), state: mark, title }),
     }));
   }
 
-  /** Underlines the text at the offset where a run failed. */
+  /** Underlines the text at the offset of an error that the last run reported. */
   showProblem(tab: string, offset: number, message: string): void {
     this.#dispatch(tab, (state) => {
       const found = problemAt(state, offset, message, 'run');
@@ -180,7 +185,7 @@ export class SqlEditor {
     this.#dispatch(tab, () => ({ effects: setProblems.of({ finder: 'run', problems: [] }) }));
   }
 
-  /** Moves the cursor to the next problem, or with -1 to the previous one. */
+  /** Moves the cursor to the next problem, or to the previous one if `step` is -1. */
   goToProblem(step: 1 | -1 = 1): void {
     const next = nextProblem(this.#view.state, step);
     if (!next) {
@@ -191,7 +196,7 @@ export class SqlEditor {
     this.#view.focus();
   }
 
-  /** Replaces the foremost underlined text. */
+  /** Replaces the text of the most important problem. */
   replaceProblem(text: string): void {
     const first = foremostProblem(this.#view.state);
     if (!first) {
@@ -219,7 +224,7 @@ export class SqlEditor {
     this.#view.focus();
   }
 
-  /** Replaces the selection, as if typed. */
+  /** Replaces the selection, as if the user had typed the text. */
   insert(text: string): void {
     this.#view.dispatch(this.#view.state.replaceSelection(text));
     this.#view.focus();
@@ -229,7 +234,7 @@ export class SqlEditor {
     this.#view.destroy();
   }
 
-  /** Applies a change to the state of a tab, active or not. */
+  /** Applies a change to the state of a tab, whether or not the tab is active. */
   #dispatch(tab: string, change: (state: EditorState) => TransactionSpec): void {
     if (tab === this.#tab) {
       this.#view.dispatch(change(this.#view.state));
@@ -241,7 +246,7 @@ export class SqlEditor {
     }
   }
 
-  /** Reports the foremost problem and the current statement. */
+  /** Reports the most important problem and the current statement. */
   #notify(): void {
     const { state } = this.#view;
     const found = foremostProblem(state);
@@ -267,7 +272,7 @@ export class SqlEditor {
   }
 
   #extensions(): Extension {
-    // An open completion list would consume the next Enter.
+    // Close the completion list, which would otherwise consume the next Enter.
     const run = (view: EditorView): boolean => (closeCompletion(view), this.#events.run(), true);
     const runAll = (view: EditorView): boolean => (
       closeCompletion(view),
@@ -275,7 +280,7 @@ export class SqlEditor {
       true
     );
     return [
-      // Completions that arrive after the editor has lost focus would cover another element.
+      // Completions that arrive after the editor has lost focus would cover other elements.
       EditorView.domEventHandlers({
         blur: (_event, view) => {
           setTimeout(() => view.hasFocus || closeCompletion(view), BLUR_MS);
@@ -290,7 +295,7 @@ export class SqlEditor {
       highlightActiveLine(),
       highlightActiveLineGutter(),
       placeholder(texts.editor.placeholder),
-      // Invisible characters, and characters that change the direction of text.
+      // Also show invisible characters and characters that change the text direction.
       highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2060\u2068]/ }),
       wrapping(),
       EditorState.tabSize.of(2),
@@ -323,7 +328,7 @@ export class SqlEditor {
       ]),
       EditorView.contentAttributes.of({
         'aria-label': texts.editor.label,
-        // Scrollable content must be reachable by keyboard, and axe regards this text as read-only.
+        // Scrollable content must be focusable, and axe treats this text as read-only.
         tabindex: '0',
         spellcheck: 'false',
         autocorrect: 'off',
@@ -338,7 +343,10 @@ export class SqlEditor {
   }
 }
 
-/** The range in which two texts differ; cursors outside this range keep their positions. */
+/**
+ * Returns the change that turns one text into another. It covers only the range that differs, so
+ * that cursors outside this range keep their positions.
+ */
 function changeBetween(
   before: string,
   after: string,

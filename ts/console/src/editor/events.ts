@@ -1,4 +1,4 @@
-/** Editor events, handled by the session. */
+/** Connects the events of the editor to the session. */
 import { aborted, query, SqlError, validate } from '../api/client.js';
 import type { EditorEvents } from './editor.js';
 import type { NameSource } from './names.js';
@@ -17,7 +17,7 @@ interface EventTargets {
   readonly schema: Schema;
 }
 
-/** Event handlers of the workspace's editor. */
+/** Returns the event handlers for the workspace's editor. */
 export function editorEvents({ statements, tabs, problems, schema }: EventTargets): EditorEvents {
   return {
     changed: (tab, text) => tabs.edited(tab, text),
@@ -30,7 +30,7 @@ export function editorEvents({ statements, tabs, problems, schema }: EventTarget
   };
 }
 
-/** Names in the server's schema, for any editor. */
+/** Provides the names in the server's schema to an editor. */
 export function nameSource(schema: Schema): NameSource {
   const described = new Map<string, ReturnType<NameSource['describe']>>();
   return {
@@ -52,10 +52,10 @@ export function nameSource(schema: Schema): NameSource {
   };
 }
 
-/** Maximum number of column values to offer. */
+/** Maximum number of column values that completion offers. */
 const MAX_VALUES = 1000;
 
-/** Offers nothing if the server refuses or does not respond. */
+/** Loads the distinct values of a column. Returns no values if the request fails. */
 async function valuesOf(table: string, column: string): Promise<readonly string[]> {
   const name = quoted(column);
   const distinct = `SELECT DISTINCT ${name} FROM ${quoted(table)}`;
@@ -68,8 +68,8 @@ async function valuesOf(table: string, column: string): Promise<readonly string[
 }
 
 /**
- * The server's error for a statement; `undefined` if the server accepts the statement, cannot check
- * it or does not respond.
+ * Returns the server's error for a statement. Returns `undefined` if the statement is valid or if
+ * the server cannot check it.
  */
 async function refusalOf(text: string, signal: AbortSignal): Promise<Refusal | undefined> {
   if (parametersOf(text).length > 0) {

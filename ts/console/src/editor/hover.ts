@@ -1,4 +1,4 @@
-/** Hover text for a word that names a function (with its signatures), a column or a table. */
+/** Shows a tooltip for the word under the pointer if it names a function, a column or a table. */
 import type { Extension } from '@codemirror/state';
 import { hoverTooltip, type Tooltip } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';

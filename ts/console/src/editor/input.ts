@@ -1,7 +1,6 @@
 /**
- * Replaces a selection itself when the user types over it. Otherwise, Chromium replaces the
- * selected elements and keeps their appearance in style attributes, which the content security
- * policy refuses and reports.
+ * Handles typing over a selection. Otherwise, Chromium replaces the selected elements and keeps
+ * their appearance in style attributes, which violates the content security policy.
  */
 import { EditorView } from '@codemirror/view';
 

@@ -1,4 +1,7 @@
-/** Gutter marks of statements: the state of their last run, or a button that runs them. */
+/**
+ * Gutter marks. A mark shows the state of a statement's last run, or is a button that runs the
+ * statement.
+ */
 import {
   RangeSet,
   StateEffect,
@@ -59,7 +62,7 @@ export const setMark = StateEffect.define<{ at: number; state: MarkState; title:
   map: (value, changes) => ({ ...value, at: changes.mapPos(value.at) }),
 });
 
-/** Keeps the marks of statements that were not edited since they ran. */
+/** Removes the marks of statements that were edited after they ran. */
 function untouched(
   marks: RangeSet<RunMarker>,
   { startState, changes }: Transaction,
@@ -96,7 +99,7 @@ const marks = StateField.define<RangeSet<RunMarker>>({
 
 const READY = new RunMarker('ready', texts.editor.runStatement);
 
-/** The ready mark at the statement under the cursor, unless a run has left a mark there. */
+/** Returns the run button of the statement under the cursor, unless a run has left a mark there. */
 function readyMarks(state: EditorState): RangeSet<RunMarker> {
   const { from, value } = state.field(statementBar).iter();
   const isMarked = state.field(marks).iter(from).from === from;
@@ -104,7 +107,8 @@ function readyMarks(state: EditorState): RangeSet<RunMarker> {
 }
 
 /**
- * Start of the statement that a line belongs to; the first statement if several begin on the line.
+ * Returns the start of the statement on a line. If several statements begin on the line, returns
+ * the first.
  */
 function statementOn(state: EditorState, lineStart: number): number | undefined {
   const { from, to } = state.doc.lineAt(lineStart);
@@ -112,7 +116,10 @@ function statementOn(state: EditorState, lineStart: number): number | undefined 
   return (near.find(({ start }) => start >= from) ?? near[0])?.start;
 }
 
-/** A click beside a statement calls `run` with the cursor in that statement. */
+/**
+ * Gutter with the marks of statements. A click beside a statement moves the cursor into the
+ * statement and calls `run`.
+ */
 export function runMarks(run: () => void): Extension {
   return [
     marks,

@@ -1,4 +1,4 @@
-/** Names that completion offers: their source, and the names in scope at a position. */
+/** The names that completion offers: where they come from, and which are in scope at a position. */
 import type { Completion } from '@codemirror/autocomplete';
 import type { Scope } from '../../../sql/index.js';
 import type { ColumnEntry, KnownNames } from '../model/schema.js';
@@ -11,9 +11,9 @@ export interface NameSource {
   readonly requested: Promise<void>;
   /** Loads the columns of a table if they are not loaded yet. */
   readonly open: (table: string) => Promise<void>;
-  /** Result columns of a query. */
+  /** Returns the result columns of a query. */
   readonly describe: (query: string) => Promise<readonly ColumnEntry[]>;
-  /** First values of a symbol column, in alphabetical order. */
+  /** Returns the first values of a symbol column, in alphabetical order. */
   readonly values: (table: string, column: string) => Promise<readonly string[]>;
 }
 
@@ -24,7 +24,7 @@ export interface ScopedPosition {
   readonly scope: Scope;
 }
 
-/** Columns of a table, a subquery or a common table expression. */
+/** Returns the columns of a table, a subquery or a common table expression. */
 export async function columnsOf(
   source: NameSource,
   { scope, text }: ScopedPosition,
@@ -47,7 +47,7 @@ export async function columnsOf(
   return source.names().columnsOf(known.name);
 }
 
-/** Completion of a name, quoted where necessary. */
+/** Creates the completion of a name. The name is quoted if necessary. */
 export function offer(name: string, detail: string, boost: number): Completion {
   return { label: name, apply: quoted(name), detail, boost };
 }

@@ -1,6 +1,6 @@
 /**
- * Problems that are underlined in the text. They are reported by the parser while the user types,
- * by the server for the statement under the cursor, and by the last run.
+ * Problems that are underlined in the text. The parser reports them while the user types, the
+ * server for the statement under the cursor, and the last run if it failed.
  */
 import { StateEffect, StateField, type ChangeDesc, type EditorState } from '@codemirror/state';
 import { Decoration, EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
@@ -9,7 +9,7 @@ import { wrongSpan } from '../sql/error-span.js';
 import type { Statement } from '../sql/statements.js';
 import { allStatements, currentStatement } from './text.js';
 
-/** Source of a problem: the parser in the page, the server's check of a statement, or a run. */
+/** Where a problem was found: by the parser in the page, by the server's check, or in a run. */
 type Finder = 'parser' | 'server' | 'run';
 
 export interface Problem {
@@ -19,7 +19,7 @@ export interface Problem {
   readonly finder: Finder;
 }
 
-/** Replaces the previous problems of one source. */
+/** Effect that replaces the problems of one source. */
 export const setProblems = StateEffect.define<{
   readonly finder: Finder;
   readonly problems: readonly Problem[];
@@ -37,7 +37,7 @@ function moved(problems: readonly Problem[], changes: ChangeDesc): Problem[] {
 
 const SQUIGGLE = Decoration.mark({ class: 'cm-squiggle' });
 
-/** Problems in text order; a problem is removed as soon as the text under it is edited. */
+/** Problems in text order. A problem is removed as soon as the user edits its text. */
 export const problems = StateField.define<readonly Problem[]>({
   create: () => [],
   update: (before, transaction) => {
@@ -59,8 +59,8 @@ export const problems = StateField.define<readonly Problem[]>({
 });
 
 /**
- * Only one of several overlapping problems is shown. Problems from a run take precedence over
- * problems from the server, which take precedence over problems from the parser.
+ * Keeps only one of several overlapping problems. Problems from a run take precedence over problems
+ * from the server, and these over problems from the parser.
  */
 function withoutOverlaps(all: readonly Problem[]): readonly Problem[] {
   const rank: readonly Finder[] = ['run', 'server', 'parser'];
@@ -75,7 +75,7 @@ function withoutOverlaps(all: readonly Problem[]): readonly Problem[] {
   return accepted.sort((left, right) => left.from - right.from);
 }
 
-/** A problem at an offset; `undefined` if there is no text to underline. */
+/** Creates a problem at an offset. Returns `undefined` if there is no text to underline. */
 export function problemAt(
   state: EditorState,
   offset: number,
@@ -86,7 +86,10 @@ export function problemAt(
   return end > start ? { from: start, to: end, message, finder } : undefined;
 }
 
-/** The next problem after the cursor, or the previous one; wraps around. */
+/**
+ * Returns the next problem after the cursor, or the previous one if `step` is -1. The search wraps
+ * around.
+ */
 export function nextProblem(state: EditorState, step: 1 | -1): Problem | undefined {
   const all = state.field(problems);
   const at = state.selection.main.head;
@@ -96,8 +99,8 @@ export function nextProblem(state: EditorState, step: 1 | -1): Problem | undefin
 }
 
 /**
- * The problem to report: a problem in the statement under the cursor, or else the first problem in
- * the text.
+ * Returns the most important problem: one from the last run, one in the statement under the cursor,
+ * or else the first in the text.
  */
 export function foremostProblem(state: EditorState): Problem | undefined {
   const all = state.field(problems);
@@ -109,21 +112,23 @@ export function foremostProblem(state: EditorState): Problem | undefined {
   );
 }
 
-/** Maximum length of a text that the page parses; only the server checks longer text. */
+/** Maximum text length that the page parses. In longer texts, only the server finds problems. */
 const MAX_TEXT_LENGTH = 200_000;
 const READ_AFTER_MS = 600;
 const VALIDATE_AFTER_MS = 400;
 
 export interface Refusal {
   readonly message: string;
-  /** UTF-16 code units from the start of the statement. */
+  /** Offset in the statement, in UTF-16 code units. */
   readonly position: number;
 }
 
-/** Asks the server to check a statement; `undefined` if it is valid. */
+/** Asks the server to check a statement. Resolves to `undefined` if the statement is valid. */
 export type Validate = (statement: string, signal: AbortSignal) => Promise<Refusal | undefined>;
 
-/** Parses the text shortly after each change, then asks the server to check one statement. */
+/**
+ * Parses the text shortly after each change, then asks the server to check the current statement.
+ */
 export function watchProblems(validate: Validate, notify: () => void): ViewPlugin<Watcher> {
   return ViewPlugin.define((view) => new Watcher(view, validate, notify));
 }
@@ -154,7 +159,8 @@ class Watcher {
       effects.some((one) => one.is(setProblems)),
     );
     if (docChanged || selectionSet || hasNewProblems) {
-      // Deferred: listeners may dispatch, which is not allowed during an update.
+      // Notify later, because listeners may dispatch transactions, which is forbidden during an
+      // update.
       queueMicrotask(this.#notify);
     }
   }
@@ -204,7 +210,7 @@ function syntaxProblems(state: EditorState): Problem[] {
   return allStatements(state).flatMap((statement) => syntaxProblem(state, statement) ?? []);
 }
 
-/** The parser's error in one statement, if any. */
+/** Returns the parser's error in one statement, if any. */
 function syntaxProblem(state: EditorState, { start, end }: Statement): Problem | undefined {
   try {
     parse(state.sliceDoc(start, end));
@@ -213,7 +219,7 @@ function syntaxProblem(state: EditorState, { start, end }: Statement): Problem |
     if (!(error instanceof SyntaxError_)) {
       throw error;
     }
-    // If the error is past the end of the statement, its last character is marked.
+    // If the error is past the end of the statement, mark its last character.
     const at = Math.min(start + error.start, Math.max(start, end - 1));
     return problemAt(state, at, error.message, 'parser');
   }

@@ -1,12 +1,12 @@
-/** Completions inside a string: table names, symbol values, times. */
+/** Completes the content of strings: table names, symbol values and times. */
 import type { Completion } from '@codemirror/autocomplete';
 import { columnsOf, type NameSource, type ScopedPosition } from './names.js';
 
-/** A call whose argument is a table name. */
+/** Matches a call whose argument is a table name. */
 const TABLE_CALL = /\btable_\w+\s*\(\s*$/i;
 const NAME = String.raw`(?:"([^"]+)"|([\p{L}_][\p{L}\p{N}_$]*))`;
 const TEXTS = String.raw`(?:\s*'[^']*'\s*,)*`;
-/** A column and its comparison operator, up to the opening quote of the string. */
+/** Matches a column and its comparison operator, up to the opening quote of the string. */
 const COMPARED = new RegExp(
   String.raw`${NAME}\s*(?:(!?=|<>|[<>]=?)|\b(?:NOT\s+)?(IN)\b\s*(?:\(${TEXTS})?|\bBETWEEN\b)\s*$`,
   'iu',
@@ -14,7 +14,7 @@ const COMPARED = new RegExp(
 const DAY_LETTERS = 'yyyy-mm-dd'.length;
 const MONTH_LETTERS = 'yyyy-mm'.length;
 
-/** Completions inside a string. `before` is the statement up to the quote that opens the string. */
+/** Returns the completions inside a string. `before` is the statement up to the opening quote. */
 export async function textOptions(
   source: NameSource,
   position: ScopedPosition,
@@ -42,7 +42,7 @@ export async function textOptions(
   return [];
 }
 
-/** Timestamps relative to now; for IN, also intervals. */
+/** Returns timestamps based on the current time. After IN, also returns intervals. */
 function times(isInterval: boolean): Completion[] {
   const now = new Date().toISOString();
   const [today, month] = [now.slice(0, DAY_LETTERS), now.slice(0, MONTH_LETTERS)];

@@ -1,4 +1,7 @@
-/** Derived state of the editor's text: tokens, statements, colours. Recomputed on every change. */
+/**
+ * State derived from the editor's text: tokens, statements and colours. It is recomputed on every
+ * change.
+ */
 import { RangeSetBuilder, StateField, type EditorState } from '@codemirror/state';
 import {
   Decoration,
@@ -11,8 +14,8 @@ import { scan, type Token } from '../sql/scanner.js';
 import { statementAt, statementsOf, type Statement } from '../sql/statements.js';
 
 /**
- * Tokens of the whole text. Scanning a megabyte takes tens of milliseconds; a typical query takes
- * almost no time.
+ * Tokens of the whole text. Scanning a megabyte takes tens of milliseconds, and a typical query
+ * takes almost no time.
  */
 export const tokens = StateField.define<readonly Token[]>({
   create: (state) => scan(state.doc.toString()),
@@ -57,7 +60,7 @@ function firstEndingAfter(all: readonly Token[], offset: number): number {
   return low;
 }
 
-/** Colours of the visible text. */
+/** Plugin that colours the visible text. */
 export const highlighting = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;
@@ -75,7 +78,7 @@ export const highlighting = ViewPlugin.fromClass(
   { decorations: (plugin) => plugin.decorations },
 );
 
-/** The statement that would run now. */
+/** Returns the statement at the cursor, which runs if no text is selected. */
 export function currentStatement(state: EditorState): Statement | undefined {
   return statementAt(state.doc.toString(), state.selection.main.head, allStatements(state));
 }
@@ -96,7 +99,7 @@ function statementLines(state: EditorState): DecorationSet {
   return builder.finish();
 }
 
-/** A bar along the lines of the statement that would run. */
+/** Draws a bar along the lines of the current statement. */
 export const statementBar = StateField.define<DecorationSet>({
   create: statementLines,
   update: (value, transaction) =>
@@ -104,7 +107,7 @@ export const statementBar = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** All statements of the text, for running them in order. */
+/** Returns all statements in the text, in order. */
 export function allStatements(state: EditorState): Statement[] {
   return statementsOf(state.field(tokens));
 }

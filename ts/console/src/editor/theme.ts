@@ -1,6 +1,6 @@
 /**
- * The editor's theme. It uses only roles of the design tokens, which the shadow root inherits, so
- * one theme serves light, dark and high contrast.
+ * The editor's theme. It uses only design tokens, which the shadow root inherits, so that one theme
+ * serves light, dark and high contrast modes.
  */
 import { EditorView } from '@codemirror/view';
 

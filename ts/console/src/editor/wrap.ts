@@ -1,4 +1,4 @@
-/** Whether long lines wrap at the editor's edge or scroll, as the user last chose. */
+/** Line wrapping in the editor. The user's choice is stored in the browser. */
 import { Compartment, type Extension } from '@codemirror/state';
 import { EditorView, type KeyBinding } from '@codemirror/view';
 import { storedChoice } from '../page/choice.js';

@@ -1,4 +1,7 @@
-/** A tab that follows a table or a query: its last rows as a grid or a chart, with live updates. */
+/**
+ * A tab that follows a table or a query. It shows the last rows as a grid or a chart, with live
+ * updates.
+ */
 import '../styles/follow.css';
 import {
   createEffect,
@@ -49,7 +52,7 @@ export default function FollowView(props: FollowProps): JSX.Element {
   const isArranged = (): boolean => state().sort() !== undefined || state().filter().trim() !== '';
   const isGrid = (): boolean => props.follow.view === 'grid';
   createEffect(() => state().adopt(follower().result()?.columns ?? []));
-  // New rows wait while the user looks at earlier or rearranged rows.
+  // Hold new rows while the user looks at earlier rows or has sorted or filtered the grid.
   createEffect(
     on(
       () => [follower(), isGrid() && (!atEnd() || isArranged())] as const,
@@ -113,8 +116,8 @@ export default function FollowView(props: FollowProps): JSX.Element {
 const followers = new WeakMap<object, Follower>();
 
 /**
- * Returns the follower of a tab, which is retained while another tab is active. A changed
- * specification starts a new follower.
+ * Returns the follower of a tab. The follower is kept while other tabs are active, and replaced if
+ * its specification changes.
  */
 function followerOf(runner: object, { table, query, rows }: FollowSpec): Follower {
   const known = followers.get(runner);
@@ -128,7 +131,7 @@ function followerOf(runner: object, { table, query, rows }: FollowSpec): Followe
   return follower;
 }
 
-/** Requests rows only while they are visible. */
+/** Runs the follower only while its rows are visible. */
 function whileVisible(follower: () => Follower): void {
   const [isHidden, setHidden] = createSignal(document.hidden);
   const listen = (): void => {
@@ -268,7 +271,7 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
   );
 }
 
-/** Message that explains why no new rows arrive; the existing rows remain visible. */
+/** Explains why no new rows arrive. The existing rows stay visible. */
 function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
   const trouble = createMemo(() => {
     const feed = props.follower.feed();
@@ -304,7 +307,7 @@ function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
   );
 }
 
-/** Message that explains why the console polls the server instead of receiving changes. */
+/** Explains why the console polls the server instead of receiving changes. */
 function Polled(props: { follower: Follower }): JSX.Element {
   return (
     <Show when={!props.follower.isPaused() && props.follower.polled()}>
@@ -335,7 +338,7 @@ function unseenText({ count, isLowerBound }: Unseen): string {
   return isLowerBound ? fill(texts.follow.atLeast, { count: text }) : text;
 }
 
-/** Time of day in the displayed zone. */
+/** Formats the time of day in the selected time zone. */
 function clockText(at: Date | undefined, zone: Zone): string {
   if (!at) {
     return '–';

@@ -1,6 +1,6 @@
 /**
- * Follows the last rows of a query through a stream of its results. The server runs the query
- * repeatedly, and sends the result only when it has changed.
+ * Follows the last rows of a query by streaming its results. The server runs the query repeatedly,
+ * and sends the result only if it has changed.
  */
 import type { Column, Row } from '../api/answer.js';
 import { aborted, live, SqlError, Unreachable, type LiveQuery } from '../api/client.js';
@@ -19,7 +19,7 @@ import {
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Server requests that this module makes. */
+/** The server requests that this module makes. */
 interface AnswerServer {
   readonly live: (query: LiveQuery, signal: AbortSignal) => AsyncIterable<ServerEvent>;
   /** Polls until the signal aborts. */
@@ -30,7 +30,8 @@ const POLL_MS = 1000;
 /** Interval after which the server retries a query that failed. */
 const FAILED_MS = 5000;
 /**
- * A server that is silent for this long counts as lost; it normally sends a keep-alive every 5 s.
+ * Silence after which the connection counts as lost. Normally, the server sends a keep-alive every
+ * 5 s.
  */
 const SILENCE_MS = 12_000;
 const BUSY = 503;
@@ -56,7 +57,7 @@ function serverOf(followed: Followed): AnswerServer {
   };
 }
 
-/** Runs until the signal aborts. */
+/** Follows the query until the signal aborts. */
 async function run(
   followed: Followed,
   server: AnswerServer,
@@ -89,7 +90,7 @@ async function run(
   }
 }
 
-/** Reads one stream; the end of the stream counts as a failure. */
+/** Reads one stream. If the stream ends, this counts as a failure. */
 async function stream(
   followed: Followed,
   server: AnswerServer,

@@ -1,8 +1,7 @@
 /**
- * Follows the last rows of a table through the server's feed of changes. The feed contains added
- * rows. After any other change, or if more rows were added than are shown, the last rows are read
- * again. The feed then resumes from the transaction of that read, so that no row is missed or
- * repeated.
+ * Follows the last rows of a table through the server's change feed. The feed contains added rows.
+ * After any other change, or if too many rows were added, the last rows are read again. The feed
+ * then resumes at the transaction of that read, so that no row is missed or repeated.
  */
 import type { AnswerHead, Column, Row } from '../api/answer.js';
 import { aborted, changes, query, SqlError, Unreachable } from '../api/client.js';
@@ -26,29 +25,33 @@ import { texts } from '../texts.js';
 interface Read {
   readonly head: AnswerHead;
   readonly rows: readonly Row[];
-  /** Last transaction of the table that the rows include; `undefined` if there are no rows. */
+  /** Last transaction of the table that the rows include, or `undefined` if there are no rows. */
   readonly txn: number | undefined;
 }
 
-/** Server requests that this module makes. */
+/** The server requests that this module makes. */
 export interface FeedServer {
   readonly changes: (from: string, signal: AbortSignal) => AsyncIterable<ServerEvent>;
   readonly read: (signal: AbortSignal) => Promise<Read>;
-  /** Polls the table instead, until the signal aborts. */
+  /** Polls the table until the signal aborts. Used if the server provides no feed. */
   readonly poll: (listener: FollowListener, signal: AbortSignal) => Promise<void>;
 }
 
-/** Minimum interval between reads. */
+/** Minimum interval between two reads of the last rows. */
 const READ_MS = 1000;
-/** Minimum interval between updates to the shown rows. */
+/** Minimum interval between two updates of the displayed rows. */
 const SHOW_MS = 100;
-/** A server that is silent for this long counts as lost; its heartbeats arrive more often. */
+/**
+ * Silence after which the connection counts as lost. The server sends heartbeats more often than
+ * this.
+ */
 const SILENCE_MS = 60_000;
 /**
- * Delay before a feed that ended is reopened. The failure is reported only if reopening also fails.
+ * Delay before a feed is reopened after it ended. A failure is reported only if reopening fails
+ * too.
  */
 const REOPEN_MS = 250;
-/** A feed that lasted this long counts as healthy. */
+/** Duration after which a feed counts as healthy. */
 const LASTED_MS = 5000;
 
 const GONE = 410;
@@ -76,7 +79,8 @@ function serverOf(followed: Followed): FeedServer {
 }
 
 /**
- * One statement reads both the rows and the transaction, so both belong to the same table version.
+ * Reads the last rows and their transaction in one statement, so that both belong to the same
+ * version of the table.
  */
 async function read({ table, rows: maxRows }: Followed, signal: AbortSignal): Promise<Read> {
   const txn = `(SELECT table_txn FROM tables() WHERE table_name = ${literal(table)}) AS table_txn`;
@@ -90,7 +94,7 @@ async function read({ table, rows: maxRows }: Followed, signal: AbortSignal): Pr
   };
 }
 
-/** Fields that the data of an event may have. */
+/** Fields in the data of an event. Which fields are present depends on the event. */
 interface EventData {
   readonly txn?: number;
   readonly count?: number;
@@ -104,18 +108,20 @@ class Feed {
   readonly #server: FeedServer;
   readonly #listener: FollowListener;
   readonly #signal: AbortSignal;
-  /** Position up to which the rows are complete; the feed resumes after it. */
+  /** Position up to which all rows have been received. The feed resumes after this position. */
   #position: string | undefined;
   #window: LastRows | undefined;
-  /** Whether the window differs from the table at the position. */
+  /** True if the window does not match the table at `#position`. */
   #isStale = true;
   #readAt = -Infinity;
   #isReading = false;
   #shownAt = -Infinity;
   #showing: ReturnType<typeof setTimeout> | undefined;
-  /** Rows of a change that is still incomplete; they are sent again if the feed breaks off. */
+  /**
+   * Rows of a change that is still incomplete. If the feed breaks off, the server sends them again.
+   */
   #open: Row[] = [];
-  /** Number of rows received since time `since`. */
+  /** Number of rows received since the time `since`. */
   #received = { rows: 0, since: 0 };
 
   constructor(
@@ -130,7 +136,7 @@ class Feed {
     this.#signal = signal;
   }
 
-  /** Runs until the signal aborts. */
+  /** Follows the table until the signal aborts. */
   async run(): Promise<void> {
     let failures = 0;
     while (!this.#signal.aborted) {
@@ -147,7 +153,7 @@ class Feed {
   }
 
   /**
-   * Runs one feed until it must resume from another position. Rejects if the server ends the feed.
+   * Reads one feed until it must resume at another position. Rejects if the server ends the feed.
    */
   async #connection(): Promise<void> {
     if (this.#isStale && this.#position !== undefined) {
@@ -162,7 +168,7 @@ class Feed {
     }
   }
 
-  /** Handles an event; returns whether the feed continues. */
+  /** Handles an event. Returns true if the feed continues, false if it must be reopened. */
   async #take({ name, id, data }: ServerEvent): Promise<boolean> {
     if (name === 'comment') {
       this.#listener.same();
@@ -191,12 +197,12 @@ class Feed {
     return !this.#isStale;
   }
 
-  /** Starts following at this position by reading the last rows. */
+  /** Starts following at a position: reads the last rows. */
   async #begin(id: string): Promise<boolean> {
     this.#position = id;
     await this.#read();
     this.#listener.polled(undefined);
-    // If the read included later commits, the feed must resume after those commits.
+    // If the rows include later commits, the feed must resume after those commits.
     return this.#position === id;
   }
 
@@ -215,7 +221,7 @@ class Feed {
     this.#show();
   }
 
-  /** Whether rows arrive faster than they can be shown, so reading the last rows is cheaper. */
+  /** True if rows arrive so fast that reading the last rows again is cheaper. */
   #isTooMuch(count: number): boolean {
     const now = performance.now();
     if (now - this.#received.since > READ_MS) {
@@ -254,7 +260,7 @@ class Feed {
     }
     const isRefused = cause instanceof SqlError;
     if (!isRefused && failures === 1 && this.#window) {
-      // The response to a new request explains why the feed ended.
+      // Reopen the feed first. If that fails, the response explains why the feed ended.
       await pause(REOPEN_MS, this.#signal);
       return;
     }
@@ -276,7 +282,7 @@ class Feed {
     await pause(wait, this.#signal);
   }
 
-  /** Without a feed, polls the server, and retries the feed from time to time. */
+  /** Polls the server because no feed is available. Retries the feed from time to time. */
   async #poll({ status, message }: SqlError): Promise<void> {
     const why =
       status === BUSY ? texts.follow.tooManyFeeds : fill(texts.follow.noFeed, { message });
@@ -287,7 +293,7 @@ class Feed {
 
 const SILENT = texts.follow.silentForMinute;
 
-/** Returns the later of a position and a transaction that is shown completely. */
+/** Returns the later of two positions: `position`, and the end of transaction `txn`. */
 function later(position: string, txn: number): string {
   return txn >= Number(position.split('-')[0]) ? String(txn) : position;
 }

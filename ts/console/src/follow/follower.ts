@@ -1,6 +1,6 @@
 /**
- * State of a followed tab: the shown rows, the rows that have arrived since, and the health of the
- * feed.
+ * State of a tab that follows a table or query: the displayed rows, newer rows, and the health of
+ * the feed.
  */
 import { batch, untrack, type Accessor } from 'solid-js';
 import type { AnswerHead, Row } from '../api/answer.js';
@@ -26,7 +26,7 @@ interface Window {
 
 export interface Unseen {
   readonly count: number;
-  /** Whether the count is a lower bound. */
+  /** True if `count` is only a lower bound. */
   readonly isLowerBound: boolean;
 }
 
@@ -43,20 +43,20 @@ export class Follower {
   readonly #isPaused = signal(false);
   readonly isPaused: Accessor<boolean> = this.#isPaused;
   readonly #isOnHold = signal(false);
-  /** Whether updates are on hold and new rows wait. */
+  /** True while updates are on hold. */
   readonly isOnHold: Accessor<boolean> = this.#isOnHold;
   readonly #asOf = signal<Date | undefined>(undefined);
-  /** Latest time at which the shown rows were known to be current. */
+  /** Latest time at which the displayed rows were known to be current. */
   readonly asOf: Accessor<Date | undefined> = this.#asOf;
   readonly #unseen = signal(NONE);
-  /** Rows that arrived while updates were on hold. */
+  /** Number of rows that have arrived while updates were on hold. */
   readonly unseen: Accessor<Unseen> = this.#unseen;
   readonly #polled = signal<string | undefined>(undefined);
-  /** Why the server is polled; `undefined` if it pushes changes. */
+  /** Reason that the server is polled, or `undefined` if it pushes changes. */
   readonly polled: Accessor<string | undefined> = this.#polled;
   readonly #source: FollowSource;
   #open: { readonly close: () => void } | undefined;
-  /** The newest window, if it is not shown yet. */
+  /** The newest rows, if they are not displayed yet. */
   #waiting: Window | undefined;
 
   constructor(followed: Followed, source: FollowSource = sourceOf(followed)) {
@@ -64,7 +64,10 @@ export class Follower {
     this.#source = source;
   }
 
-  /** Called when the tab becomes visible; a paused tab requests nothing. */
+  /**
+   * Starts following. Called when the tab becomes visible. If the tab is paused, nothing is
+   * requested.
+   */
   start(): void {
     if (this.#open || this.isPaused()) {
       return;
@@ -98,7 +101,7 @@ export class Follower {
     this.start();
   }
 
-  /** While updates are on hold, the shown rows do not change and new rows wait. */
+  /** Puts updates on hold or resumes them. On hold, the displayed rows do not change. */
   hold(isOnHold: boolean): void {
     this.#stillCurrent();
     this.#isOnHold.set(isOnHold);
@@ -141,7 +144,7 @@ export class Follower {
     });
   }
 
-  /** The server pushes changes and has sent none, so the rows are still current. */
+  /** Records that the rows are still current, if the server pushes changes. */
   #stillCurrent(): void {
     const isPushed = untrack(() => this.feed().state === 'live' && this.polled() === undefined);
     if (this.#open && isPushed) {

@@ -1,4 +1,4 @@
-/** The last rows of a table, updated with arriving rows. Pure. */
+/** The last rows of a table, updated as new rows arrive. */
 import type { AnswerHead, Row, Value } from '../api/answer.js';
 
 export class LastRows {
@@ -12,14 +12,14 @@ export class LastRows {
     this.#maxRows = maxRows;
   }
 
-  /** A copy of the rows, oldest first. */
+  /** Returns a copy of the rows, oldest first. */
   get rows(): readonly Row[] {
     return [...this.#rows];
   }
 
   /**
-   * Inserts rows in the table's order: by time, after rows with the same time. Returns false if
-   * that is impossible; the window then differs from the table.
+   * Inserts rows in the table's order: by time, after existing rows with the same time. Returns
+   * false if the order cannot be determined. The rows then no longer match the table.
    */
   add(more: readonly Row[]): boolean {
     const { timestamp } = this.head;
@@ -34,7 +34,7 @@ export class LastRows {
     return true;
   }
 
-  /** Position after the last row that is not later. */
+  /** Returns the position after the last row that is not later than `time`. */
   #positionOf(time: Value): number | undefined {
     let [low, high] = [0, this.#rows.length];
     let middle = high - 1;
@@ -54,7 +54,10 @@ export class LastRows {
   }
 }
 
-/** Strings of the same format, in the years 0 to 9999, sort chronologically. */
+/**
+ * True if two times can be compared as strings: they have the same format and are in the years 0 to
+ * 9999.
+ */
 function areComparable(left: Value, right: Value): boolean {
   return (
     typeof left === 'string' &&

@@ -1,18 +1,18 @@
-/** One server event stream, abandoned if it is silent for too long. */
+/** Reads a stream of server events. The stream is closed if it is silent for too long. */
 import type { ServerEvent } from '../api/events.js';
 
 interface Listening {
   /** Ends the stream when aborted. */
   readonly signal: AbortSignal;
-  /** A server that is silent for this long counts as lost. */
+  /** Silence after which the connection counts as lost. */
   readonly silenceMs: number;
-  /** Returns whether to continue reading. */
+  /** Handles an event. Returns false to stop reading. */
   readonly take: (event: ServerEvent) => boolean | Promise<boolean>;
 }
 
 /**
- * Reads events until `take` returns false, then returns true. Returns false if the stream ends
- * first.
+ * Reads events until `take` returns false, and then returns true. Returns false if the stream ends
+ * before that.
  */
 export async function listen(
   open: (signal: AbortSignal) => AsyncIterable<ServerEvent>,

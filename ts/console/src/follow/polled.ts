@@ -1,4 +1,4 @@
-/** Follows the last rows of a table by polling, for servers that push no changes. */
+/** Follows the last rows of a table by polling. Used for servers that push no changes. */
 import { aborted, query, SqlError } from '../api/client.js';
 import { literal } from '../sql/names.js';
 import {
@@ -11,17 +11,21 @@ import {
 } from './source.js';
 
 const POLL_MS = 1000;
-/** The catalog does not reveal an UPDATE, so every n-th poll reads the rows regardless. */
+/**
+ * Every n-th poll reads the rows even if the catalog is unchanged, because the catalog does not
+ * reflect an UPDATE.
+ */
 const READ_EVERY = 5;
-/** Interval between checks for whether the server has capacity for a feed again. */
+/** Time to poll before checking whether the server can provide a feed again. */
 const POLLED_MS = 60_000;
 
 /** Catalog response for an object that is not a table. */
 const UNKNOWN = '[]';
 
 /**
- * Polls the catalog, which is cheap, and reads the last rows only if the table has grown. It also
- * reads them from time to time, to detect late and changed rows. Resolves when the signal aborts.
+ * Polls the catalog, which is cheap, and reads the last rows only if the table has changed. Also
+ * reads them from time to time, to detect changes that the catalog does not show. Resolves when the
+ * signal aborts.
  */
 export async function poll(
   followed: Followed,
@@ -38,7 +42,7 @@ export async function poll(
     try {
       const isTable = followed.query === undefined;
       const now = isTable ? JSON.stringify((await query(mark, { signal })).rows) : UNKNOWN;
-      // An object that is not in the catalog is read at every poll.
+      // Read an object that is not in the catalog at every poll.
       if (now === lastMark && now !== UNKNOWN && polls % READ_EVERY !== 0) {
         listener.same();
       } else {
@@ -54,14 +58,14 @@ export async function poll(
       failures += 1;
       wait = waitAfter(failures);
       listener.failed(troubleText(cause, followed), !(cause instanceof SqlError), wait);
-      // A table that reappears may be a different table.
+      // After a failure, the name may belong to a different table.
       lastMark = '';
     }
     await pause(wait, signal);
   }
 }
 
-/** Polls until it is time to check whether the server pushes changes again. */
+/** Polls for a limited time. The caller then checks whether the server pushes changes again. */
 export async function pollUntilRecheck(
   run: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,

@@ -1,16 +1,18 @@
-/** Computes how a window over the last rows of a table has moved. Pure. */
+/**
+ * Computes how a window over the last rows of a table has moved. This module has no side effects.
+ */
 import type { Row } from '../api/answer.js';
 
 interface Slide {
-  /** Number of rows of the previous window that are missing from the new window. */
+  /** Number of rows of the previous window that the new window no longer contains. */
   readonly dropped: number;
-  /** Number of new rows. */
+  /** Number of rows that only the new window contains. */
   readonly fresh: number;
-  /** Whether there may be more new rows than the window contains. */
+  /** True if there may be more new rows than the window contains. */
   readonly isGap: boolean;
 }
 
-/** Number of consecutive equal rows that proves where two windows overlap. */
+/** Number of consecutive equal rows that identify the overlap of two windows. */
 const COMPARED = 3;
 
 export function slideOf(before: readonly Row[], after: readonly Row[]): Slide {
@@ -19,7 +21,7 @@ export function slideOf(before: readonly Row[], after: readonly Row[]): Slide {
     const fresh = Math.max(0, after.length - (before.length - overlap));
     return { dropped: overlap, fresh, isGap: false };
   }
-  // The first rows changed or arrived late, but the last rows may still match.
+  // The first rows may have changed or arrived late. Compare the last rows instead.
   const last = before.length - 1;
   for (let at = after.length - 1; at >= 0 && last >= 0; at -= 1) {
     if (areSame(before[last], after[at])) {

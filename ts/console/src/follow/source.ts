@@ -1,4 +1,4 @@
-/** Sources of the last rows of a followed table. */
+/** Interfaces and helpers of the sources from which a tab follows rows. */
 import type { AnswerHead, Row } from '../api/answer.js';
 import { SqlError } from '../api/client.js';
 import { quoted } from '../sql/names.js';
@@ -7,51 +7,52 @@ import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 export interface FollowListener {
-  /** Receives the last rows, oldest first, whenever they may have changed. */
+  /** Called with the last rows, oldest first, whenever they may have changed. */
   readonly rows: (head: AnswerHead, rows: readonly Row[]) => void;
   /** Called when the server reports that the rows have not changed. */
   readonly same: () => void;
   /**
-   * Receives the reason when polling begins, and `undefined` when the server pushes changes again.
+   * Called with a reason when polling begins, and with `undefined` when the server pushes changes
+   * again.
    */
   readonly polled: (reason: string | undefined) => void;
-  /** Called if the server does not respond or refuses; the next attempt follows after `retryMs`. */
+  /**
+   * Called if the server refuses a request or does not respond. The next attempt starts after
+   * `retryMs`.
+   */
   readonly failed: (message: string, isLost: boolean, retryMs: number) => void;
 }
 
 export interface FollowSource {
-  /** Starts immediately; the listener is not called after `close`. */
+  /** Starts sending rows to a listener. The listener is not called after `close`. */
   readonly subscribe: (listener: FollowListener) => { readonly close: () => void };
 }
 
 export interface Followed {
-  /** The table, or the name of the query. */
+  /** Name of the table, or of the query. */
   readonly table: string;
-  /**
-   * The query whose last rows are followed; without a query, the table's last rows are followed.
-   */
+  /** The query to follow. If absent, the table is followed. */
   readonly query?: string | undefined;
-  /** Maximum number of last rows to follow. */
+  /** Maximum number of rows to show. */
   readonly rows: number;
 }
 
 const FIRST_WAIT_MS = 1000;
 const MAX_WAIT_MS = 10_000;
 
-/** Statement that returns the last rows in order. */
+/** Returns the statement that reads the last rows in order. */
 export function lastRows({ table, query, rows }: Followed): string {
   const from = query === undefined ? quoted(table) : `(${query.replace(/[;\s]+$/, '')}\n)`;
   return `SELECT * FROM ${from} LIMIT -${rows}`;
 }
 
-/** Delay after the given number of consecutive failures. */
+/** Returns the delay before the next attempt, after a number of consecutive failures. */
 export function waitAfter(failures: number): number {
   return Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
 }
 
 /**
- * Whether a refusal concerns the table itself or the user, so another kind of request would also
- * fail.
+ * True if the error concerns the table or the user, so that another kind of request would fail too.
  */
 export function isOfTable(cause: unknown): boolean {
   return (
@@ -60,7 +61,7 @@ export function isOfTable(cause: unknown): boolean {
   );
 }
 
-/** User-readable explanation of why no new rows arrive. */
+/** Explains to the user why no new rows arrive. */
 export function troubleText(cause: unknown, { table, query }: Followed): string {
   if (!(cause instanceof SqlError) || !isOfTable(cause) || query !== undefined) {
     return messageOf(cause);

@@ -1,7 +1,7 @@
 /**
- * The result as a grid. Only visible rows and columns have elements, and elements that stay visible
- * are not touched. The grid is a single tab stop: the arrow keys move a cell cursor, which is drawn
- * but not focused.
+ * Shows a result as a grid. Only visible rows and columns have elements, and elements that stay
+ * visible are not updated. The grid is a single tab stop. The arrow keys move a cell cursor, which
+ * is drawn without moving the focus.
  */
 import {
   batch,
@@ -126,13 +126,13 @@ function BesideGrid(props: GridContext & { readonly scroller: () => HTMLElement 
 }
 
 /**
- * State of the cell under the cursor and of the selection, which extends from its anchor to the
+ * Creates the state of the cursor and the selection. The selection extends from its anchor to the
  * cursor.
  */
 function cursorOf(props: GridProps, layout: GridLayout) {
   const [moved, moveTo] = createSignal<Cell>({ row: 0, column: 0 });
   const cell = createMemo(() => withinRows(moved(), layout.rowCount()));
-  // The fixed corner of the selection.
+  // The corner of the selection that does not move.
   const [anchor, setAnchor] = createSignal<Cell>();
   const setCell = (to: Cell): void => select(to, false);
   const select = (to: Cell, extend = false): void =>
@@ -149,7 +149,7 @@ function cursorOf(props: GridProps, layout: GridLayout) {
     setAnchor(undefined);
   };
   createEffect(on([() => props.result, () => props.order], deselect));
-  // Selects everything from the first cell to `last`.
+  // Select all cells from the first one to `last`.
   const selectTo = (last: Cell): void => {
     setCell({ row: 0, column: 0 });
     select(last, true);
@@ -157,7 +157,10 @@ function cursorOf(props: GridProps, layout: GridLayout) {
   return { cell, select, selectTo, selection, setCell, deselect };
 }
 
-/** A cell outside the visible range has no element to refer to. */
+/**
+ * Returns the element id of a cell, or `undefined` if the cell is not visible and so has no
+ * element.
+ */
 function shownCellId(layout: GridLayout, cell: Cell, name?: string): string | undefined {
   const isShown = layout.rows().includes(cell.row) && layout.columns().includes(cell.column);
   return isShown ? cellId(cell, name) : undefined;
@@ -168,14 +171,13 @@ function leaveInspector({ state }: GridProps, scroller: HTMLElement): void {
   scroller.focus();
 }
 
-/** A filter may leave fewer rows than the cursor's position. */
+/** Moves a cell into the row range, because a filter may have reduced the number of rows. */
 function withinRows({ row, column }: Cell, rows: number): Cell {
   return { row: Math.max(0, Math.min(row, rows - 1)), column };
 }
 
 /**
- * Keeps the scroll position consistent: adapts to the element's size, and returns to the start when
- * a different result is shown.
+ * Adapts the layout to the element's size, and scrolls back to the start when the result changes.
  */
 function follow(
   props: GridProps,
@@ -212,7 +214,7 @@ function followRows(props: GridProps, layout: GridLayout): void {
   });
 }
 
-/** Scrolls to a row that another view requests, unless the filter hides it. */
+/** Scrolls to a row when another view requests it. If the filter hides the row, tells the user. */
 function followSought(props: GridProps, layout: GridLayout, go: (position: number) => void): void {
   createEffect(
     on(
@@ -226,7 +228,7 @@ function followSought(props: GridProps, layout: GridLayout, go: (position: numbe
         if (position === undefined) {
           announce(texts.grid.filterHidesRow);
         } else {
-          // In a grid that has just become visible, the row is found before the grid has its size.
+          // Wait until the grid has its size, because it may have just become visible.
           queueMicrotask(() => go(position));
         }
       },
@@ -241,7 +243,7 @@ interface Cursor {
   readonly select: (cell: Cell, extend?: boolean) => void;
 }
 
-/** Input for the grid's components: its current properties, layout, cursor and selection. */
+/** Creates the context for the grid's components: properties, layout, cursor and selection. */
 function gridContext(props: GridProps, { layout, cell, selection, select }: Cursor): GridContext {
   return mergeProps(props, {
     layout,

@@ -1,4 +1,7 @@
-/** Visible rows and cells; a single effect fills them after any change. */
+/**
+ * Body of the grid, with the visible rows and cells. A single effect updates all of them after any
+ * change.
+ */
 import { createEffect, createMemo, onMount, untrack, type JSX } from 'solid-js';
 import { BodyView } from './body-view.js';
 import { HEAD_HEIGHT } from './layout.js';
@@ -18,7 +21,8 @@ export function GridBody(props: GridContext & { scroller: () => HTMLElement }): 
       const { layout, cell, selection } = props;
       const at = { rows: layout.rows(), columns: layout.columns(), shift: layout.shift() };
       const now = { ...at, edition: edition() };
-      // Everything that is read per cell depends on the values read above.
+      // No tracking is needed here, because the values read per cell change only with the values
+      // read above.
       untrack(() => view.show({ ...now, shown: props, layout, cell, selection }));
     });
   });
@@ -54,10 +58,7 @@ export function GridBody(props: GridContext & { scroller: () => HTMLElement }): 
   );
 }
 
-/**
- * While the pointer is pressed, reports the cell under it, or else the row whose number is under
- * it.
- */
+/** Calls `over` while the pointer is pressed, with the cell or the row number under the pointer. */
 function dragOver(
   scroller: HTMLElement,
   over: (cell: Cell | undefined, row: number | undefined) => void,
@@ -66,7 +67,8 @@ function dragOver(
   const { signal } = end;
   const move = (event: PointerEvent): void => {
     const { left, right, top, bottom } = scroller.getBoundingClientRect();
-    // Outside the grid, the nearest cell is used, and revealing it scrolls the grid.
+    // If the pointer is outside the grid, use the nearest cell. Revealing this cell scrolls the
+    // grid.
     const x = Math.max(left + 2, Math.min(right - 20, event.clientX));
     const y = Math.max(top + HEAD_HEIGHT + 2, Math.min(bottom - 20, event.clientY));
     const target = document.elementFromPoint(x, y);

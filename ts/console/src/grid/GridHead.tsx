@@ -1,4 +1,7 @@
-/** The grid's header: sorts, moves and resizes columns; a menu per column offers all of these. */
+/**
+ * Header of the grid, where the user sorts, moves and resizes columns. Each column has a menu with
+ * the same actions.
+ */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Column } from '../api/answer.js';
 import { typeName } from '../model/result.js';
@@ -7,7 +10,7 @@ import { Icon } from '../ui/icons.js';
 import type { GridContext } from './context.js';
 import { texts } from '../texts.js';
 
-/** Distance in pixels above which a press counts as a drag. */
+/** Pointer movement in pixels above which a press is a drag. */
 const DRAG_FROM = 5;
 
 interface HeadProps extends GridContext {
@@ -35,7 +38,7 @@ export function GridHead(props: HeadProps): JSX.Element {
 
 interface HeadCellProps extends HeadProps {
   readonly position: number;
-  /** Gap between columns into which the dragged column would be dropped. */
+  /** Position at which the dragged column would be dropped. */
   readonly gap: number | undefined;
   readonly setGap: (gap: number | undefined) => void;
 }
@@ -98,7 +101,10 @@ function HeadCell(props: HeadCellProps): JSX.Element {
   );
 }
 
-/** A click sorts; a drag moves the column to the gap under the pointer. */
+/**
+ * Handles a press on a column header. A click sorts by the column, and a drag moves the column to
+ * the nearest gap.
+ */
 function dragColumn(
   event: PointerEvent & { currentTarget: HTMLElement },
   props: HeadCellProps,

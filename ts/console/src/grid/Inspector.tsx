@@ -1,4 +1,4 @@
-/** One cell in full, and a summary of its column in the loaded rows. */
+/** Shows the full value of a cell, and a summary of its column in the loaded rows. */
 import {
   createEffect,
   createMemo,
@@ -83,7 +83,7 @@ export function Inspector(props: GridContext & { onClose: () => void }): JSX.Ele
   );
 }
 
-/** Summary of the column: of the loaded rows or, on request, of the whole result. */
+/** Summarizes the column over the loaded rows or, on request, over the whole result. */
 function ColumnFacts(props: {
   profile: Profile;
   column: Column | undefined;
@@ -91,7 +91,8 @@ function ColumnFacts(props: {
 }): JSX.Element {
   const all = createMemo(() => rowsOfQuery(props.result.statement));
   const [ofAll, setOfAll] = createSignal(false);
-  // Another column is summarized only on request.
+  // When the column changes, return to the loaded rows. The server summarizes a column only on
+  // request.
   createEffect(on([() => props.column, () => props.result], () => setOfAll(false)));
   return (
     <>
@@ -130,12 +131,12 @@ function sizeText(value: Value, column: Column | undefined, number: number): str
   });
 }
 
-/** Code points, as the server counts. */
+/** Counts code points, like the server. */
 function charactersOf(text: string): number {
   return text.replace(/[\uD800-\uDBFF](?=[\uDC00-\uDFFF])/g, '').length;
 }
 
-/** Arrays and JSON on several lines; other values unchanged. */
+/** Formats arrays and JSON on several lines. Other values stay unchanged. */
 function wholeText(value: Value): string {
   if (value === null) {
     return 'null';
@@ -147,7 +148,7 @@ function wholeText(value: Value): string {
   return /^\s*[{[]/.test(text) ? indented(text) : text;
 }
 
-/** Puts each innermost array on its own line. */
+/** Formats an array with each innermost array on a line of its own. */
 function arrayLines(values: readonly Value[], indent: string): string {
   if (!values.some((value) => Array.isArray(value))) {
     const items = values.map((value) => (value === null ? 'null' : String(value)));
@@ -159,7 +160,7 @@ function arrayLines(values: readonly Value[], indent: string): string {
   return `${indent}[\n${inner.join(',\n')}\n${indent}]`;
 }
 
-/** JSON with line breaks. Numbers keep all digits, because only whitespace is added. */
+/** Adds line breaks to JSON. Only whitespace is added, so numbers keep all their digits. */
 function indented(text: string): string {
   try {
     JSON.parse(text);

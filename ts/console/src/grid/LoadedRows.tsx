@@ -1,4 +1,6 @@
-/** Note below the grid: which rows of a large result are loaded, and how to reach the others. */
+/**
+ * Note below the grid that states which rows of a large result are loaded, and how to load others.
+ */
 import { Match, Switch, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { RowOrder } from '../model/order.js';
@@ -29,7 +31,7 @@ export function LoadedRows(props: LoadedRowsProps): JSX.Element {
   );
 }
 
-/** Notes on rows that are loaded when they become visible. */
+/** Note for a result whose rows are loaded when they become visible. */
 function LazyRows(props: LoadedRowsProps & { windows: Windows }): JSX.Element {
   const loaded = (): string => {
     const { skipped, rows } = props.result;
@@ -63,7 +65,10 @@ function LazyRows(props: LoadedRowsProps & { windows: Windows }): JSX.Element {
   );
 }
 
-/** For a query whose rows may differ between runs: pages through the result on request. */
+/**
+ * Note with page buttons, for a query whose rows may differ between runs. Each button runs the
+ * query again.
+ */
 function Pages(props: LoadedRowsProps & { why: string }): JSX.Element {
   const first = (): number => props.result.skipped;
   const end = (): number => first() + props.result.rows.length;

@@ -1,4 +1,4 @@
-/** The grid's first rows as a table for paper, rendered only for printing. */
+/** Table with the first rows of the grid, rendered only while the page is printed. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { grouped, rowsText } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
@@ -64,7 +64,7 @@ function Rows(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
   );
 }
 
-/** Whether the page is being printed. */
+/** Returns a signal that is true while the page is being printed. */
 function whilePrinting(): () => boolean {
   const media = matchMedia('print');
   const [isPrinting, setPrinting] = createSignal(media.matches);

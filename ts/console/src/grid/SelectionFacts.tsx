@@ -1,4 +1,4 @@
-/** Size and aggregates of the selected cells, in one line below the grid. */
+/** Line below the grid with the size and the aggregates of the selection. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
@@ -9,8 +9,8 @@ import { fill, fillNodes } from '../fill.js';
 import { texts } from '../texts.js';
 
 /**
- * Maximum number of cells to sum. Larger selections are only counted, because the sum must keep up
- * with the pointer.
+ * Maximum number of cells to sum. Larger selections are only counted, because the sum is recomputed
+ * on every pointer move.
  */
 const MAX_SUMMED = 1_000_000;
 const DIGITS = 12;
@@ -91,7 +91,7 @@ function Sums(props: { facts: Facts }): JSX.Element {
   );
 }
 
-/** Integer sums in full; other sums without digits beyond the precision of a double. */
+/** Formats integer sums in full. Other sums are rounded to the precision of a double. */
 function exactOr(sum: string, rounded: (value: number) => string): string {
   return /^-?\d+$/.test(sum) ? sum : rounded(Number(sum)).replaceAll(',', '');
 }

@@ -1,8 +1,8 @@
 /**
- * Elements of the visible rows and cells. Elements that leave the view are reused for rows and
- * cells that enter it, and only differences are written. Scrolling therefore creates no elements
- * and does not touch those that remain visible. Once scrolling stops, elements are put into display
- * order, which screen readers follow. Moving them costs more than filling them.
+ * Manages the elements of the visible rows and cells. Elements that leave the view are reused for
+ * rows and cells that enter it, and only differences are written. Scrolling therefore creates no
+ * elements and leaves visible elements unchanged. Once scrolling stops, the elements are put into
+ * display order for screen readers. This is delayed because moving elements is slow.
  */
 import type { CellText } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
@@ -15,14 +15,14 @@ import { contains, type Selection } from './selection.js';
 interface BodyPicture {
   readonly shown: Pick<GridProps, 'result' | 'zone' | 'name'>;
   readonly layout: GridLayout;
-  /** Positions of the visible rows and columns, ascending. */
+  /** Positions of the visible rows and columns, in ascending order. */
   readonly rows: readonly number[];
   readonly columns: readonly number[];
-  /** Pixels by which rows are drawn above their positions. */
+  /** Number of pixels by which rows are drawn above their positions. */
   readonly shift: number;
   readonly cell: Cell;
   readonly selection: Selection | undefined;
-  /** Changes whenever cells that keep their position may show different content. */
+  /** A different object whenever a cell may show new content at the same position. */
   readonly edition: object;
 }
 
@@ -59,8 +59,8 @@ interface PositionedView {
 }
 
 /**
- * Views for `positions`, ascending: existing views are kept, and unused ones are assigned to new
- * positions.
+ * Returns one view per position. Existing views keep their positions, and unused views are assigned
+ * to new ones.
  */
 function refilled<View extends PositionedView>(
   host: HTMLElement,
@@ -91,7 +91,7 @@ function refilled<View extends PositionedView>(
   return next;
 }
 
-/** Moves only the elements that are out of order, which are few. */
+/** Puts the elements into order, and moves only those that are out of order. */
 function inOrder(
   host: HTMLElement,
   views: readonly PositionedView[],
@@ -169,7 +169,7 @@ class CellView {
   /** Position of the column in the grid. */
   position = -1;
   readonly #value = document.createElement('span');
-  /** The text node is reused, because a new one would require a full layout. */
+  /** Text node of the cell. It is reused, because a new node would require a full layout. */
   readonly #text = this.#value.appendChild(new Text());
   #faint: HTMLElement | undefined;
   #row = -1;
@@ -255,7 +255,7 @@ class CellView {
     this.#faint.textContent = text;
   }
 
-  /** Shows a truncated text in full as a tooltip. */
+  /** Shows the full text as a tooltip if the cell truncates it. */
   #hint(column: number, layout: GridLayout): void {
     const { text } = this.#shown;
     const chars = text.length + (this.#shown.short ?? 0);

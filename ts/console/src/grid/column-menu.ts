@@ -1,10 +1,10 @@
-/** Menu of column actions. */
+/** Context menu of a grid column. */
 import { copy } from '../ui/clipboard.js';
 import type { MenuItem } from '../ui/Menu.js';
 import type { GridContext } from './context.js';
 import { texts } from '../texts.js';
 
-/** `act` moves the cursor to a position. */
+/** Returns the menu items for the column at `position`. `act` moves the cursor to a column. */
 export function columnMenu(
   { state, result, layout }: GridContext,
   position: number,

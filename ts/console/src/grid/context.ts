@@ -14,9 +14,9 @@ export interface GridProps {
   readonly state: GridState;
   readonly zone: Zone;
   readonly onLeave: () => void;
-  /** Distinguishes the cells of several grids on one page. */
+  /** Prefix for element ids, which distinguishes the cells of several grids on one page. */
   readonly name?: string;
-  /** Set if rows arrive at the end and the grid follows them. */
+  /** Set if rows arrive at the end and the grid scrolls to follow them. */
   readonly tail?: GridTail;
 }
 
@@ -27,30 +27,30 @@ interface GridTail {
 
 export interface GridContext extends GridProps {
   readonly layout: GridLayout;
-  /** The cell under the cursor, by position. */
+  /** Position of the cell under the cursor. */
   readonly cell: Cell;
-  /** Moves the cursor to a cell. With `extend`, moves only the selection's corner at the cursor. */
+  /** Moves the cursor to a cell. With `extend`, extends the selection to that cell. */
   readonly onSelect: (cell: Cell, extend?: boolean) => void;
-  /** Selected cells, if more than one cell is selected. */
+  /** The selection, or `undefined` if only one cell is selected. */
   readonly selection: Selection | undefined;
 }
 
-/** Element id of the cell at a position. */
+/** Returns the element id of the cell at a position. */
 export function cellId({ row, column }: Cell, name = ''): string {
   return `cell-${name}${row}-${column}`;
 }
 
-/** Position of the cell that contains an element. */
+/** Returns the position of the cell that contains an element. */
 export function cellAt(target: EventTarget | null): Cell | undefined {
   const cell = target instanceof Element ? target.closest('.grid-cell') : null;
   const match = /^cell-(?:[a-z]\w*-)?(\d+)-(\d+)$/.exec(cell?.id ?? '');
   return match ? { row: Number(match[1]), column: Number(match[2]) } : undefined;
 }
 
-/** A cell of a row that is not loaded yet. */
+/** Text shown in the cells of a row that is not loaded yet. */
 const NOT_READ: CellText = { kind: 'waiting', text: '…' };
 
-/** A result cell as displayed text. */
+/** Returns a cell of the result as displayed text. */
 export function shownCell(result: Result, { row, column }: Cell, zone: Zone): CellText {
   const layout = result.layout[column];
   if (!layout) {
@@ -62,7 +62,7 @@ export function shownCell(result: Result, { row, column }: Cell, zone: Zone): Ce
   return cellText(result.cell(row, column), layout.column, zone, layout.digits);
 }
 
-/** Position of the row whose number is in an element. */
+/** Returns the position of the row whose number an element shows. */
 export function rowNumberAt(target: EventTarget | null): number | undefined {
   const row = target instanceof Element ? target.closest('.grid-number')?.parentElement : null;
   const index = Number(row?.getAttribute('aria-rowindex') ?? 0);

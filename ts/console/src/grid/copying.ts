@@ -10,12 +10,12 @@ import { texts } from '../texts.js';
 
 type Source = Pick<GridContext, 'result' | 'layout'>;
 
-/** Content of a rectangle of positions. */
+/** Reads the content of a selection. */
 export const valuesIn = {
   columns({ layout }: Source, { left, right }: Selection): number[] {
     return Array.from({ length: right - left + 1 }, (_, index) => layout.columnAt(left + index));
   },
-  /** Values of the loaded rows. */
+  /** Yields the selected values of each loaded row. */
   *rows({ result, layout }: Source, selection: Selection): Generator<Value[]> {
     const columns = valuesIn.columns({ result, layout }, selection);
     for (let position = selection.top; position <= selection.bottom; position += 1) {
@@ -25,7 +25,7 @@ export const valuesIn = {
       }
     }
   },
-  /** Number of loaded rows. */
+  /** Counts the loaded rows in the selection. */
   loadedCount({ result, layout }: Source, { top, bottom }: Selection): number {
     let loaded = 0;
     for (let position = top; position <= bottom; position += 1) {
@@ -35,7 +35,7 @@ export const valuesIn = {
   },
 };
 
-/** Tells the user that rows are not loaded, and that an export has all of them. */
+/** Tells the user that some rows are not loaded, and that an export contains all rows. */
 function refuseToCopy(loaded: number, count: number): void {
   const numbers = fill(texts.grid.someRows, {
     loaded: grouped(String(loaded)),
@@ -45,8 +45,9 @@ function refuseToCopy(loaded: number, count: number): void {
 }
 
 /**
- * Ctrl+C copies the selected cells, and Ctrl+Shift+C also their header. For a single cell, Ctrl+C
- * copies the value, and Ctrl+Shift+C its row and header.
+ * Handles the copy shortcuts. Ctrl+C copies the selected cells, and Ctrl+Shift+C includes their
+ * header. If only one cell is selected, Ctrl+C copies its value, and Ctrl+Shift+C its row with the
+ * header.
  */
 export function copyByKey(event: KeyboardEvent, context: GridContext): boolean {
   const { result, layout, cell, selection, state } = context;

@@ -1,4 +1,4 @@
-/** Moves the cell cursor by key. */
+/** Moves the cell cursor of the grid in response to key presses. */
 
 export interface Cell {
   readonly row: number;
@@ -14,7 +14,7 @@ interface Bounds {
 
 type Key = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey'>;
 
-/** The cell that a key leads to; `undefined` if the key does not move the cursor. */
+/** Returns the cell to which a key moves the cursor, or `undefined` if the key does not move it. */
 export function moveCell(from: Cell, key: Key, bounds: Bounds): Cell | undefined {
   const far = key.ctrlKey || key.metaKey;
   const lastRow = bounds.rows - 1;

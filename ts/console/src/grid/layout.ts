@@ -1,4 +1,4 @@
-/** Geometry of a grid: scroll position, widths, and the visible rows and columns. */
+/** Geometry of a grid: scroll position, column widths, and the visible rows and columns. */
 import { createMemo, createSignal, type Accessor } from 'solid-js';
 import type { RowOrder } from '../model/order.js';
 import { asOf, type ColumnLayout, type Result } from '../model/result.js';
@@ -29,7 +29,7 @@ interface Shown {
 
 let measured = 0;
 
-/** Width of one character of the data font, measured once. */
+/** Returns the width of one character of the data font. The width is measured only once. */
 function charWidth(): number {
   if (measured > 0) {
     return measured;
@@ -44,14 +44,17 @@ function charWidth(): number {
   return measured;
 }
 
-/** Rows and columns are counted by position in the grid, not by their index in the result. */
+/**
+ * Layout of a grid. Rows and columns are identified by their position in the grid, not by their
+ * index in the result.
+ */
 export class GridLayout {
   readonly rowCount: Accessor<number>;
   /** Width of the row number column. */
   readonly numberWidth: Accessor<number>;
   readonly rows: Accessor<number[]>;
   readonly columns: Accessor<number[]>;
-  /** A new object whenever the order, position or width of columns changes. */
+  /** A different object whenever the order, position or width of columns changes. */
   readonly arrangement: Accessor<object>;
   readonly #shown: Shown;
   readonly #order: Accessor<readonly number[]>;
@@ -60,12 +63,12 @@ export class GridLayout {
   readonly #view: Accessor<{ width: number; height: number }>;
   readonly #shift = signal(0);
   /**
-   * Number of pixels by which rows are drawn above their position in an element that would be tall
-   * enough for all rows.
+   * Number of pixels by which rows are drawn above their positions. It is nonzero only if all rows
+   * together exceed the maximum height of an element.
    */
   readonly shift: Accessor<number> = this.#shift;
   readonly #setScroll: (at: { top: number; left: number }) => void;
-  /** Scroll position of the element at the last update. */
+  /** The element's scroll position at the last update. */
   #top = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #fit: (scroller: HTMLElement) => void;
@@ -104,7 +107,8 @@ export class GridLayout {
       frozen: state.frozen(),
       from: this.numberWidth(),
     }));
-    // Most scrolls do not change which rows and columns are visible.
+    // The `equals` option avoids updates, because most scrolls do not change which rows and columns
+    // are visible.
     this.rows = createMemo(
       () => {
         const height = view().height - HEAD_HEIGHT;
@@ -131,12 +135,12 @@ export class GridLayout {
       setView({ width: clientWidth, height: clientHeight });
   }
 
-  /** Result index of the row displayed at this position. */
+  /** Returns the index in the result of the row at a position. */
   rowAt(position: number): number {
     return this.#shown.order?.[position] ?? position - this.#before();
   }
 
-  /** Position of a row of the result; `undefined` if a filter hides it. */
+  /** Returns the position of a row of the result, or `undefined` if a filter hides the row. */
   positionOf(row: number): number | undefined {
     const { order } = this.#shown;
     const position = order ? order.indexOf(row) : row + this.#before();
@@ -144,39 +148,39 @@ export class GridLayout {
   }
 
   /**
-   * Number of positions before the first loaded row, for results whose rows are loaded on demand.
+   * Returns the number of positions before the first loaded row. Only results that load rows on
+   * demand have such positions.
    */
   #before(): number {
     const { order, result } = this.#shown;
     return order || !result.windows ? 0 : result.skipped;
   }
 
-  /** Changes each time more rows are loaded. */
+  /** Returns a number that changes whenever more rows are loaded. */
   #edition(): number {
     return this.#shown.result.windows?.edition() ?? 0;
   }
 
-  /** Number of the row at a position. */
+  /** Returns the displayed number of the row at a position. */
   numberAt(position: number): number {
     return this.#shown.result.numberOf(this.rowAt(position));
   }
 
-  /** Result index of the column displayed at this position. */
+  /** Returns the index in the result of the column at a position. */
   columnAt(position: number): number {
     return this.#order()[position] ?? position;
   }
 
-  /** Whether the column at a position is frozen. */
   isFrozen(position: number): boolean {
     return position < this.#shown.state.frozen();
   }
 
-  /** Whether this is the last frozen column, under which the columns after it scroll. */
+  /** True for the last frozen column. The columns after it scroll beneath it. */
   isLastFrozen(position: number): boolean {
     return position === this.#shown.state.frozen() - 1;
   }
 
-  /** The position whose left edge is nearest to `x`, measured from the grid's left edge. */
+  /** Returns the position whose left edge is nearest to `x`, measured from the grid's left edge. */
   gapNear(x: number, scrollLeft: number): number {
     const inside = x - this.numberWidth() + (x < this.#frozenWidth() ? 0 : scrollLeft);
     const edges = this.#edges();
@@ -199,7 +203,7 @@ export class GridLayout {
     return elementHeight(this.#fullHeight);
   }
 
-  /** Number of rows per page. */
+  /** Number of rows by which Page Up and Page Down move. */
   get page(): number {
     return Math.max(1, Math.floor((this.#view().height - HEAD_HEIGHT) / ROW_HEIGHT) - 1);
   }
@@ -212,7 +216,7 @@ export class GridLayout {
     return this.#widths()[column] ?? NARROWEST;
   }
 
-  /** Whether a text of `chars` characters is truncated in a column. */
+  /** True if a column truncates a text of `chars` characters. */
   cuts(column: number, chars: number): boolean {
     return chars * charWidth() > this.width(column) - CELL_PADDING;
   }
@@ -234,7 +238,7 @@ export class GridLayout {
     if (isAtEdge(scrollTop, top, heights)) {
       this.scrollTo(scroller, scrollLeft, top);
     } else if (this.shift() !== 0) {
-      // When scrolling stops, the scroll bar is corrected to the actual fraction of rows above.
+      // When scrolling stops, move the scroll bar to the correct fraction of all rows.
       this.#timer = setTimeout(
         () => this.scrollTo(scroller, scroller.scrollLeft, top),
         SCROLL_IDLE_MS,
@@ -291,7 +295,7 @@ function naturalWidth({ chars, column }: ColumnLayout): number {
   return Math.round(Math.max(NARROWEST, Math.min(WIDEST, width)));
 }
 
-/** Shallow comparison of two lists of numbers, or of two objects whose values are numbers. */
+/** Compares two lists of numbers, or two objects whose values are numbers. */
 function areSame(left: object, right: object): boolean {
   const [before, after] = [Object.values(left), Object.values(right)];
   return before.length === after.length && before.every((value, at) => value === after[at]);

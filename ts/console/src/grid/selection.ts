@@ -1,8 +1,11 @@
-/** A rectangle of cells: selected by pointer or keys, copied, aggregated. Plain arithmetic. */
+/**
+ * Rectangular selections of cells and their aggregates. This module only computes and does not
+ * access the DOM.
+ */
 import type { Value } from '../api/answer.js';
 import type { Cell } from './keys.js';
 
-/** Positions of rows and columns; both ends are inclusive. */
+/** Range of row and column positions. All bounds are inclusive. */
 export interface Selection {
   readonly top: number;
   readonly bottom: number;
@@ -10,7 +13,7 @@ export interface Selection {
   readonly right: number;
 }
 
-/** The rectangle with these two corners. */
+/** Returns the selection with the given corners. */
 export function between(one: Cell, other: Cell): Selection {
   return {
     top: Math.min(one.row, other.row),
@@ -40,7 +43,7 @@ export interface Facts {
   readonly values: number;
   /** Number of cells with a finite number. */
   readonly numbers: number;
-  /** Exact in every digit if all numbers are integers. */
+  /** Sum as a string, exact if all numbers are integers. */
   readonly sum: string | undefined;
   readonly average: number | undefined;
   readonly min: number | undefined;
@@ -49,11 +52,11 @@ export interface Facts {
 
 const WHOLE = /^[+-]?\d+$/;
 
-/** Aggregates of cells; `isNumber` states for each column whether its values are summed. */
+/** Aggregates cells. `isNumber` states for each column whether its values are summed. */
 export function factsOf(rows: Iterable<readonly Value[]>, isNumber: readonly boolean[]): Facts {
   let [cells, values, numbers] = [0, 0, 0];
   let whole: bigint | undefined = 0n;
-  // Neumaier summation: the rounding errors are summed separately.
+  // Neumaier summation, which sums the rounding errors separately.
   let [sum, lost] = [0, 0];
   let [min, max] = [Infinity, -Infinity];
   for (const row of rows) {

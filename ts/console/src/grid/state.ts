@@ -1,4 +1,6 @@
-/** The user's changes to a grid: order and width of columns, sorting, filter. Retained per tab. */
+/**
+ * The user's changes to a grid: column order and widths, sorting, filter. They are kept per tab.
+ */
 import type { Accessor } from 'solid-js';
 import type { Column } from '../api/answer.js';
 import type { Sort } from '../model/order.js';
@@ -14,15 +16,18 @@ export class GridState {
   readonly #frozen = signal(0);
   /** Number of frozen columns at the left. */
   readonly frozen: Accessor<number> = this.#frozen;
-  /** Whether the inspector is open. */
+  /** True while the inspector is open. */
   readonly inspected = signal(false);
   readonly #sought = signal<{ readonly row: number } | undefined>(undefined);
-  /** Result row that another view asks to show; a new object for each request. */
+  /** Row of the result that another view wants to show. Each request is a new object. */
   readonly sought: Accessor<{ readonly row: number } | undefined> = this.#sought;
   readonly #order = signal<readonly number[]>([]);
   #columns = '';
 
-  /** Adopts the columns of a result. If the columns are different, the arrangement is discarded. */
+  /**
+   * Sets the columns of the displayed result. If they differ from the previous columns, all changes
+   * are reset.
+   */
   adopt(columns: readonly Column[]): void {
     const key = JSON.stringify(columns);
     if (key === this.#columns) {
@@ -50,13 +55,13 @@ export class GridState {
     this.#sought.set(undefined);
   }
 
-  /** Result index of each displayed column, from left to right. */
+  /** Returns the index in the result of each displayed column, from left to right. */
   order(count: number): readonly number[] {
     const order = this.#order();
     return order.length === count ? order : Array.from({ length: count }, (_, index) => index);
   }
 
-  /** Cycles through ascending, descending and unsorted. */
+  /** Cycles the sort order of a column through ascending, descending and unsorted. */
   cycleSort(column: number): void {
     const sort = this.sort();
     if (sort?.column !== column) {
@@ -91,7 +96,7 @@ export class GridState {
 
 const states = new WeakMap<object, GridState>();
 
-/** Grid state of a tab's runner, created on first use. */
+/** Returns the grid state of a tab's runner, and creates it on first use. */
 export function gridStateOf(runner: object): GridState {
   let state = states.get(runner);
   if (!state) {

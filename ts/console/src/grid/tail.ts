@@ -1,10 +1,10 @@
-/** A grid that follows the rows arriving at its end, until the user scrolls back. */
+/** Scrolls a grid to follow new rows at its end, until the user scrolls back. */
 import { createEffect, on, onCleanup, onMount } from 'solid-js';
 import type { Cell } from './keys.js';
 import { ROW_HEIGHT, type GridLayout } from './layout.js';
 import type { GridProps } from './context.js';
 
-/** Keeps the last row visible and the cursor on its row while rows are added and removed. */
+/** Keeps the last row visible while rows are added and removed. The cursor stays on its row. */
 export function followTail(
   props: GridProps,
   scroller: () => HTMLElement,
@@ -37,7 +37,7 @@ export function followTail(
         first = result.skipped;
         count = result.rows.length;
         select({ row: isLast ? Math.max(0, count - 1) : moved, column });
-        // The canvas gets its new height in the next microtask.
+        // Scroll in the next microtask, when the canvas has its new height.
         queueMicrotask(toEnd);
       },
     ),
@@ -45,8 +45,8 @@ export function followTail(
 }
 
 /**
- * Updates the layout from the grid's scroll position, and records whether the user has scrolled
- * back.
+ * Updates the layout from the grid's scroll position, and records whether the grid is scrolled to
+ * its end.
  */
 export function followScroll({ tail }: GridProps, layout: GridLayout, scroller: HTMLElement): void {
   layout.follow(scroller);

@@ -1,18 +1,19 @@
 /**
- * Scrolling for rows that together exceed the maximum height of an element. The element has that
- * maximum height. A small scroll moves the rows by the same number of pixels; a jump goes to the
- * same fraction of all rows. Plain arithmetic on pixels.
+ * Scrolling of grids whose rows together exceed the maximum height of an element. The element then
+ * has the maximum height. A small scroll moves the rows by the same number of pixels, and a jump
+ * moves to the same fraction of all rows. This module only computes and does not access the DOM.
  */
 
 /**
- * Browsers do not draw elements taller than about 17 million pixels, and are inexact at 8 million.
+ * Maximum height of an element. Browsers are inexact at 8 million pixels, and draw no elements
+ * taller than about 17 million.
  */
 export const MAX_HEIGHT = 6_000_000;
-/** A scroll by more than this many view heights is a jump. */
+/** Number of view heights above which a scroll is a jump. */
 const JUMP_VIEWS = 3;
 
 interface Heights {
-  /** Height of all rows. */
+  /** Total height of all rows. */
   readonly full: number;
   readonly view: number;
 }
@@ -23,14 +24,14 @@ interface ScrollPosition {
   readonly shift: number;
 }
 
-/** Height of the element for rows with the given total height. */
+/** Returns the element's height, given the total height of its rows. */
 export function elementHeight(full: number): number {
   return Math.min(full, MAX_HEIGHT);
 }
 
 /**
- * Scroll position that shows pixel `at` of the rows: the same fraction of the element's height as
- * `at` is of all rows.
+ * Returns the scroll position that shows pixel `at` of the rows. It is the same fraction of the
+ * element's height as `at` is of all rows.
  */
 export function scrollPositionOf(at: number, { full, view }: Heights): ScrollPosition {
   const max = Math.max(0, full - view);
@@ -42,7 +43,7 @@ export function scrollPositionOf(at: number, { full, view }: Heights): ScrollPos
   return { top, shift: clamped - top };
 }
 
-/** The row pixel at the top of the view, after the element was scrolled. */
+/** Returns the pixel of the rows at the top of the view, after the element was scrolled. */
 export function pixelAt(top: number, before: ScrollPosition, heights: Heights): number {
   const { full, view } = heights;
   if (full <= MAX_HEIGHT) {
@@ -53,7 +54,7 @@ export function pixelAt(top: number, before: ScrollPosition, heights: Heights): 
   return Math.max(0, Math.min(Math.round(at), full - view));
 }
 
-/** Whether the element cannot scroll further although more rows follow. */
+/** True if the element is at an end of its scroll range, although more rows follow. */
 export function isAtEdge(top: number, at: number, { full, view }: Heights): boolean {
   return (
     full > MAX_HEIGHT &&

@@ -1,14 +1,16 @@
-/** Computes which rows and columns of a large grid are visible. Plain arithmetic on pixels. */
+/**
+ * Computes which rows and columns of a large grid are visible. This module does not access the DOM.
+ */
 
 interface Range {
   readonly first: number;
-  /** Exclusive. */
+  /** End of the range, exclusive. */
   readonly end: number;
 }
 
 /**
- * Visible rows, all of equal height. `spare` additional rows on each side prevent gaps during fast
- * scrolling.
+ * Returns the range of visible rows, which all have the same height. `spare` additional rows above
+ * and below prevent gaps during fast scrolling.
  */
 export function rowWindow(
   scrollTop: number,
@@ -22,7 +24,7 @@ export function rowWindow(
   return { first: Math.min(first, end), end };
 }
 
-/** Left edges of all columns, and the right edge of the last column. */
+/** Returns the left edges of all columns, followed by the right edge of the last column. */
 export function edgesOf(widths: readonly number[]): number[] {
   const edges = [0];
   let edge = 0;
@@ -33,7 +35,7 @@ export function edgesOf(widths: readonly number[]): number[] {
   return edges;
 }
 
-/** Columns that overlap the view, found by binary search. */
+/** Returns the range of columns that overlap the view, found by binary search. */
 export function columnWindow(
   scrollLeft: number,
   viewWidth: number,
@@ -59,7 +61,7 @@ function lastAtMost(edges: readonly number[], position: number): number {
   return low;
 }
 
-/** Scroll position that makes `start..end` visible with the smallest movement. */
+/** Returns the scroll position that makes `start..end` visible with the least movement. */
 export function scrollInto(scroll: number, view: number, start: number, end: number): number {
   if (start < scroll) {
     return start;

@@ -1,4 +1,6 @@
-/** Expandable list of malformed lines: their numbers, the error, and the text in the file. */
+/**
+ * Expandable list of malformed lines, with the line number, the error and the text of each line.
+ */
 import { createResource, createSignal, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { BadLine, FileLine } from './lines.js';
@@ -7,9 +9,9 @@ import { texts } from '../texts.js';
 
 interface BadLinesProps {
   readonly lines: readonly BadLine[];
-  /** Total number of malformed lines; the server reports details only of the first lines. */
+  /** Total number of malformed lines. The server reports details only of the first ones. */
   readonly count: number;
-  /** The column or other object that they belong to. */
+  /** Name of the column or other object to which the lines belong. */
   readonly what: string;
   readonly read: (lines: readonly BadLine[]) => Promise<readonly FileLine[]>;
 }

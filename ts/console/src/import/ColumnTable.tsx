@@ -1,4 +1,7 @@
-/** Columns of a file: editable names, types and patterns, with their first values as a guide. */
+/**
+ * Table of a file's columns. Names, types and patterns can be edited, and the first values serve as
+ * a guide.
+ */
 import { For, Index, Show, type JSX } from 'solid-js';
 import type { ProposedColumn, Trial } from '../api/upload.js';
 import { Icon } from '../ui/icons.js';
@@ -32,7 +35,7 @@ export function ColumnTable(props: TableProps): JSX.Element {
     if (isTried && (before?.type !== column.type || before.pattern !== column.pattern)) {
       props.queue.try(props.file.id, index, column);
     }
-    // A renamed time column remains the time column.
+    // A time column that is renamed remains the time column.
     props.queue.decide(props.file.id, {
       columns,
       ...(isTime ? { timestamp: column.name } : {}),
@@ -126,7 +129,7 @@ function ColumnRow(props: RowProps): JSX.Element {
   );
 }
 
-/** How many of the first values the import can read with the chosen type and pattern. */
+/** Shows how many sampled values the import can read with the chosen type and pattern. */
 function TrialNote(props: RowProps): JSX.Element {
   const isAsProposed = (): boolean =>
     props.column.type === props.proposed?.type &&
@@ -189,7 +192,7 @@ function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
   );
 }
 
-/** Guesses about a column that still has its proposed type. */
+/** Shows warnings about the guessed type of a column, as long as the user keeps this type. */
 function NoteRows(props: RowProps): JSX.Element {
   const notes = (): readonly string[] => {
     const isGuess =
@@ -218,7 +221,8 @@ function NoteRows(props: RowProps): JSX.Element {
 }
 
 /**
- * Note on a text column whose values are nearly all numbers or times, with a button to convert it.
+ * Note on a text column in which nearly all values are numbers or times. A button converts the
+ * column.
  */
 function NearRow(props: RowProps): JSX.Element {
   const near = (): ProposedColumn['near'] =>
@@ -275,7 +279,7 @@ function NearRow(props: RowProps): JSX.Element {
   );
 }
 
-/** Note on a column that may contain times, with a button for each format that was tried. */
+/** Note on a column that may contain times, with a button for each time format that was tried. */
 function TimesRow(props: RowProps): JSX.Element {
   const forms = (): NonNullable<ProposedColumn['forms']> => {
     const isAsProposed =

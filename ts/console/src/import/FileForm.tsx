@@ -1,4 +1,4 @@
-/** Choices before a file is imported: table, time column, partitions, columns. */
+/** Form with the settings for an import: table, time column, partitions, columns. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { bytesText, grouped, rowsText } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
@@ -114,7 +114,7 @@ function ModeField(props: FieldProps): JSX.Element {
   );
 }
 
-/** External users cannot own tables, so they choose an owner for a new table. */
+/** Owner of a new table. External users cannot own tables, so they must name another owner. */
 function OwnerField(props: FieldProps): JSX.Element {
   const isNeeded = (): boolean => {
     const now = signIn();
@@ -369,8 +369,8 @@ const MEGA = 1e6;
 
 function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Element {
   /**
-   * The server reports the number of rows at the end. Until then it is estimated from the bytes of
-   * the sample.
+   * Estimated number of rows per byte, from the sample. The server reports the number of rows only
+   * at the end.
    */
   const rowsPerByte = createMemo(() => {
     const { proposal, size } = props.file;

@@ -1,4 +1,4 @@
-/** Outcome of an import: rows, duration, and unreadable values by column. */
+/** Report on a completed import: rows, duration, and the unreadable values of each column. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import type { ImportReport } from '../api/upload.js';
 import { countText, duration, grouped, rowsText } from '../model/format.js';
@@ -26,7 +26,7 @@ export function FileReport(props: ReportProps): JSX.Element {
   const table = (): string => report()?.location ?? '';
   const spoilt = createMemo(() => report()?.columns.filter(({ errors }) => errors > 0) ?? []);
   const bad = createMemo(() => (report()?.badLines ?? []).flatMap((text) => badLineOf(text) ?? []));
-  /** The file's columns and the chosen columns have the same order. */
+  /** Finds the malformed lines of a column. The chosen columns have the order of the file. */
   const badOf = (name: string): BadLine[] =>
     bad().filter(({ field = 0 }) => {
       const chosen = props.file.choices?.columns[field - 1]?.name ?? '';

@@ -1,4 +1,7 @@
-/** Import page: files are selected or dropped, previewed, configured, uploaded, and reported on. */
+/**
+ * Import page. The user selects or drops files, checks the preview, changes settings, and imports
+ * the files.
+ */
 import {
   createEffect,
   createMemo,
@@ -94,7 +97,7 @@ function overview(files: readonly ImportFile[], table: string): string {
   return fill(texts.importPage.overview, { files: count, bytes: bytesText(bytes), count: done });
 }
 
-/** Explains why files cannot be dropped here. */
+/** Tells the user that a read-only server accepts no files. */
 export function ReadOnlyNote(): JSX.Element {
   return (
     <div class="empty">
@@ -108,7 +111,7 @@ export function ReadOnlyNote(): JSX.Element {
   );
 }
 
-/** Area that tells the user to drop files anywhere on the page, with a button to select files. */
+/** Invites the user to drop files anywhere on the page, or to select them with a button. */
 function DropZone(props: { onFiles: (files: Iterable<File>) => void }): JSX.Element {
   return (
     <div class="dropzone">

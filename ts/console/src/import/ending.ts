@@ -1,6 +1,7 @@
 /**
- * Outcome of an import that ended without a response because the user stopped it or the server did
- * not answer. The import may still have completed, so the table itself is queried.
+ * Determines the outcome of an import that ended without a response, because the user stopped it or
+ * the server did not answer. The import may still have completed, so the state of the table is
+ * queried.
  */
 import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -11,17 +12,17 @@ import { texts } from '../texts.js';
 
 export interface TableState {
   readonly rows: string;
-  /** Changes with every change to the table. */
+  /** Last transaction of the table, which differs after every change to the table. */
   readonly transaction: string;
 }
 
-/** How much of the file the server may have received. */
+/** Whether the server has received only a part of the file or may have received all of it. */
 type Reach = 'part' | 'whole';
 
 const MAX_POLLS = 20;
 const POLL_MS = 250;
 
-/** State of a table; `undefined` if it does not exist. */
+/** Returns the state of a table, or `undefined` if the table does not exist. */
 export async function stateOf(table: string): Promise<TableState | undefined> {
   const answer = await query('SELECT table_name, table_row_count, table_txn FROM tables()');
   const cell = recordsOf(answer).find(
@@ -30,7 +31,7 @@ export async function stateOf(table: string): Promise<TableState | undefined> {
   return cell && { rows: String(cell('table_row_count')), transaction: String(cell('table_txn')) };
 }
 
-/** Waits until no running statement reads the file; returns false if that takes too long. */
+/** Waits until no running statement reads the file. Returns false if the wait takes too long. */
 export async function isFinished(activity: Activity, path: string): Promise<boolean> {
   for (let poll = 0; poll < MAX_POLLS; poll += 1) {
     await activity.refresh();
@@ -46,7 +47,10 @@ export async function isFinished(activity: Activity, path: string): Promise<bool
   return false;
 }
 
-/** A sentence about the state of the table, appended to the explanation of why the import ended. */
+/**
+ * Returns a sentence about the state of the table. It follows the explanation of why the import
+ * ended.
+ */
 export async function endingOf(
   table: string,
   before: TableState | undefined,

@@ -1,19 +1,24 @@
-/** Locates malformed lines in a file by the server's positions, and reads their text. */
+/**
+ * Finds malformed lines in a file by the line numbers that the server reported, and reads their
+ * text.
+ */
 import type { Proposal } from '../api/upload.js';
 
-/** A malformed line, numbered as the server counts, including the header that was sent. */
+/**
+ * A malformed line. Lines are numbered as on the server, where the header that was sent is line 1.
+ */
 export interface BadLine {
   readonly line: number;
-  /** Number of the field, from 1; absent if the whole line is malformed. */
+  /** Number of the malformed field, starting at 1. Absent if the whole line is malformed. */
   readonly field?: number;
   readonly problem: string;
 }
 
-/** Text of a malformed line. */
+/** A malformed line, together with its text. */
 export interface FileLine extends BadLine {
-  /** The field as written, possibly truncated. */
+  /** The field as written in the file, truncated if long. */
   readonly value: string;
-  /** The line, possibly truncated. */
+  /** The line as written in the file, truncated if long. */
   readonly text: string;
 }
 
@@ -35,8 +40,8 @@ export function badLineOf(text: string): BadLine | undefined {
 }
 
 /**
- * Malformed lines with the file's line numbers and their text. The text is unknown, and empty, if
- * the file was sent unchanged (compressed, in another encoding, or JSON).
+ * Reads the text of malformed lines, and converts their numbers to line numbers of the file. The
+ * text is empty if the file was sent unchanged (compressed, in another encoding, or JSON).
  */
 export async function linesOf(
   file: Blob,
@@ -46,7 +51,7 @@ export async function linesOf(
   if (proposal.asIs) {
     return bad.map((one) => ({ ...one, value: '', text: '' }));
   }
-  // The header that was sent is a single line, however many lines the header in the file has.
+  // The header that was sent is always one line, but the header in the file may have several lines.
   const headerLines = (await lineStarts(file.slice(0, proposal.headerBytes))).length - 1;
   const rows = file.slice(proposal.headerBytes);
   const starts = await lineStarts(rows, new Set(bad.map(({ line }) => line - 1)));
@@ -71,7 +76,10 @@ interface LineStart {
   readonly at: number;
 }
 
-/** Starts of the selected lines, or of all lines. A line begins after an LF, a CR or a CRLF. */
+/**
+ * Finds the starts of the selected lines, or of all lines. A line begins after an LF, a CR or a
+ * CRLF.
+ */
 async function lineStarts(bytes: Blob, selected?: ReadonlySet<number>): Promise<LineStart[]> {
   const found: LineStart[] = [];
   let line = 1;
@@ -96,7 +104,7 @@ async function lineStarts(bytes: Blob, selected?: ReadonlySet<number>): Promise<
   return found;
 }
 
-/** The first record of a text, and its fields; line breaks inside quotes are part of the record. */
+/** Parses the first record of a text. Line breaks inside quotes are part of the record. */
 export function recordOf(
   text: string,
   delimiter: string,

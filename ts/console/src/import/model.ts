@@ -1,36 +1,39 @@
-/** The user's choices for the import of a file, and the `/imp` request that follows from them. */
+/** The user's settings for an import, and the `/imp` request that they produce. */
 import type { Proposal, ProposedColumn, SchemaEntry, Trial } from '../api/upload.js';
 import { grouped } from '../model/format.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 export interface ColumnChoice {
-  /** The column's name in the file, or `f0` and so on for a file without a header. */
+  /** Name of the column in the file. Without a header, columns are named `f0`, `f1`, and so on. */
   readonly source: string;
   readonly name: string;
   readonly type: string;
   readonly pattern: string;
-  /** Strings that become null if they are not values of the type. */
+  /** Strings that the import replaces with null if they are not valid values of the type. */
   readonly nullTexts?: readonly string[] | undefined;
 }
 
 export interface Choices {
   readonly table: string;
   readonly overwrite: boolean;
-  /** Owner of a new table; empty for the importing user. */
+  /** Owner of a new table, or empty if the importing user owns it. */
   readonly owner: string;
-  /** Name of the time column; empty for none. */
+  /** Name of the time column, or empty if the table has none. */
   readonly timestamp: string;
   readonly partitionBy: string;
-  /** Handling of values that do not fit the type. */
+  /** How to handle values that do not fit the column's type. */
   readonly atomicity: Atomicity;
   readonly columns: readonly ColumnChoice[];
 }
 
-/** `widen` changes the column's type to a type that fits the value. */
+/**
+ * How to handle values that do not fit the column's type. `widen` changes the type to one that
+ * fits.
+ */
 export type Atomicity = 'widen' | 'skipCol' | 'skipRow' | 'abort';
 
-/** The existing table that rows are added to. */
+/** An existing table to which the import can append rows. */
 export interface Existing {
   readonly timestamp: string | undefined;
   readonly partitionBy: string | undefined;
@@ -67,7 +70,10 @@ export function acceptsPattern(type: string): boolean {
   return TIME_TYPES.has(type);
 }
 
-/** Initial choices for a proposal: the first time column orders the table, partitioned by day. */
+/**
+ * Returns the initial settings for a proposal. The first time column orders the table, which is
+ * partitioned by day.
+ */
 export function firstChoices(proposal: Proposal): Choices {
   const columns = proposal.columns.map((column) => ({
     source: column.header ?? column.name,
@@ -88,8 +94,8 @@ export function firstChoices(proposal: Proposal): Choices {
 }
 
 /**
- * Changes the time column. The first choice of a time column sets the default partitions; removing
- * the time column removes them.
+ * Changes the time column. If the table had no time column before, it gets the default partitions.
+ * If it has none afterwards, it gets no partitions.
  */
 export function orderedBy(
   { timestamp: before, partitionBy }: Choices,
@@ -101,17 +107,20 @@ export function orderedBy(
   return { timestamp, partitionBy: before === '' ? USUAL_PARTITIONS : partitionBy };
 }
 
-/** In a file with declared types, only timestamps qualify by default; date columns remain dates. */
+/**
+ * True if a column may be the default time column. If the file declares its types, only timestamp
+ * columns qualify, and date columns remain dates.
+ */
 function canBegin(proposal: Proposal, column: ProposedColumn): boolean {
   return proposal.isTyped ? column.type.startsWith('TIMESTAMP') : canOrder(column);
 }
 
-/** Whether a proposed column may be the time column. */
+/** True if a proposed column can be the time column. */
 function canOrder(column: ProposedColumn): boolean {
   return TIME_TYPES.has(column.type) || column.couldBeTimestamp;
 }
 
-/** Names of the columns that may order the table, with their current types. */
+/** Returns the names of the columns that can be the time column, given their current types. */
 export function timeColumns(proposal: Proposal, choices: Choices): string[] {
   return choices.columns
     .filter((choice, index) => {
@@ -122,7 +131,10 @@ export function timeColumns(proposal: Proposal, choices: Choices): string[] {
     .map(({ name }) => name);
 }
 
-/** Changes the type of a column. A time type gets the pattern that can read the most values. */
+/**
+ * Changes the type of a column. For a time type, the current pattern is kept, or else the pattern
+ * that can read the most values is chosen.
+ */
 export function retyped(
   choice: ColumnChoice,
   type: string,
@@ -141,12 +153,12 @@ const UNITS: Readonly<Record<string, string>> = {
   epoch_ns: texts.importForm.nanosecondsSince1970,
 };
 
-/** Display text of a pattern. For numbers since 1970, it spells out the unit. */
+/** Returns the display text of a pattern. For numbers since 1970, the text names the unit. */
 export function patternText(pattern: string): string {
   return UNITS[pattern] ?? pattern;
 }
 
-/** Result of a trial as text: `300 of 300 read`. */
+/** Formats the result of a trial: `300 of 300 read`. */
 export function trialText({ read, of }: Trial): string {
   return fill(texts.importForm.valuesRead, {
     read: grouped(String(read)),
@@ -154,12 +166,14 @@ export function trialText({ read, of }: Trial): string {
   });
 }
 
-/** Whether rows are added to an existing table, whose columns determine the types. */
+/** True if rows are appended to an existing table. Its columns then determine the types. */
 export function isAppended(choices: Choices, existing: Existing | undefined): boolean {
   return existing !== undefined && !choices.overwrite;
 }
 
-/** Resulting type of a column; `undefined` if the table has no such column. */
+/**
+ * Returns the type of a column in the target table, or `undefined` if the table has no such column.
+ */
 export function targetType(
   column: ColumnChoice,
   choices: Choices,
@@ -170,7 +184,7 @@ export function targetType(
     : column.type;
 }
 
-/** Why the import cannot start yet; `undefined` if it can. */
+/** Returns the reason that the import cannot start yet, or `undefined` if it can. */
 export function problemOf(
   proposal: Proposal,
   choices: Choices,
@@ -203,7 +217,7 @@ export function problemOf(
   return unread && fill(texts.importForm.enterPattern, { name: unread.name });
 }
 
-/** Parameters of `/imp`. */
+/** Returns the query parameters for `/imp`. */
 export function parametersOf(
   proposal: Proposal,
   choices: Choices,
@@ -224,7 +238,10 @@ export function parametersOf(
   };
 }
 
-/** Types and patterns that the user has set. The server infers all others, as it proposed. */
+/**
+ * Returns the types and patterns that the request must set. The server detects the others, as it
+ * proposed.
+ */
 export function schemaOf(
   proposal: Proposal,
   choices: Choices,
@@ -241,7 +258,7 @@ export function schemaOf(
   });
 }
 
-/** Entry of a column in the `schema` part. */
+/** Returns the entry of a column for the `schema` field of the request. */
 export function entryOf({ name, type, pattern, nullTexts }: ColumnChoice): SchemaEntry {
   return {
     name,
@@ -251,7 +268,7 @@ export function entryOf({ name, type, pattern, nullTexts }: ColumnChoice): Schem
   };
 }
 
-/** Header line with the chosen names, in the file's delimiter. */
+/** Returns a header line with the chosen names, separated by the file's delimiter. */
 export function headerLine(proposal: Proposal, choices: Choices): string {
   const names = choices.columns.map(({ name }) => `"${name.replaceAll('"', '""')}"`);
   return `${names.join(proposal.delimiter)}\n`;

@@ -1,4 +1,4 @@
-/** Import of Parquet files: the server reads the uploaded file, and SQL writes it to a table. */
+/** Imports Parquet files. The file is uploaded, and SQL statements copy its rows to a table. */
 import { query } from '../api/client.js';
 import type { ImportReport, Proposal } from '../api/upload.js';
 import { copyText } from '../model/format.js';
@@ -7,7 +7,7 @@ import { isAppended, targetType, type Choices, type Existing } from './model.js'
 
 const SHOWN_VALUES = 3;
 
-/** Content of the file: its declared types and its exact row count. */
+/** Creates the proposal for a Parquet file, from its declared types and its exact row count. */
 export async function proposeParquet(
   path: string,
   fileName: string,
@@ -35,8 +35,8 @@ export async function proposeParquet(
 
 /**
  * Runs the statements that import the file. If the request is aborted, the server cancels the
- * statement, and `ended` waits for the cancellation. Once a new table is complete, it replaces the
- * old table, even after an abort.
+ * statement, and `ended` waits for that. Once a new table is complete, it replaces the old table
+ * even if the user aborts.
  */
 export async function importParquet(
   path: string,
@@ -64,8 +64,8 @@ export async function importParquet(
 }
 
 /**
- * A table to be replaced is kept until the new table is complete. Then the old table is dropped,
- * and the new table is renamed.
+ * Returns the statements that import the file. A table to be replaced is kept until the new table
+ * is complete. Then the old table is dropped and the new table is renamed.
  */
 export function parquetStatements(
   path: string,
@@ -102,7 +102,7 @@ export function parquetStatements(
   ];
 }
 
-/** Temporary name of the new table while the old one still exists. */
+/** Returns the temporary name of the new table, which it has until the old table is dropped. */
 function aside(table: string): string {
   return quoted(`${table}_importing`);
 }

@@ -1,4 +1,4 @@
-/** Progress and remaining time of an import, from the bytes sent. */
+/** Computes the progress and the remaining time of an import from the number of bytes sent. */
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
@@ -6,7 +6,7 @@ export interface Progress {
   readonly startedAt: number;
   readonly sent: number;
   readonly all: number;
-  /** Recent bytes per second; unknown for the first two seconds. */
+  /** Recent upload rate in bytes per second, or `undefined` during the first two seconds. */
   readonly rate: number | undefined;
   readonly marks: readonly Mark[];
 }
@@ -23,7 +23,7 @@ export function begun(at: number, all: number): Progress {
   return { startedAt: at, sent: 0, all, rate: undefined, marks: [{ at, sent: 0 }] };
 }
 
-/** Returns the progress once `sent` bytes have been sent by time `at`, in milliseconds. */
+/** Updates the progress: `sent` bytes have been sent by time `at`, in milliseconds. */
 export function advanced(progress: Progress, at: number, sent: number, all: number): Progress {
   const marks = [...progress.marks.filter((mark) => at - mark.at <= MEAN_MS), { at, sent }];
   const first = marks[0];
@@ -33,12 +33,12 @@ export function advanced(progress: Progress, at: number, sent: number, all: numb
   return { ...progress, sent, all, rate, marks };
 }
 
-/** Percentage, rounded down; 100 only at the very end. */
+/** Returns the percentage, rounded down so that it reaches 100 only at the end. */
 export function percent({ sent, all }: Progress): number {
   return all === 0 ? 0 : Math.floor((sent / all) * 100);
 }
 
-/** Remaining time as text: `about 9 s left`; `undefined` while unknown. */
+/** Formats the remaining time: `about 9 s left`. Returns `undefined` while the rate is unknown. */
 export function remaining({ sent, all, rate }: Progress): string | undefined {
   if (rate === undefined || rate <= 0) {
     return undefined;

@@ -1,4 +1,7 @@
-/** The selected files. They are previewed, configured, and imported one after the other. */
+/**
+ * The files that the user has selected for import. They are previewed, configured, and then
+ * imported one after the other.
+ */
 import { createStore, produce } from 'solid-js/store';
 import { aborted, query, Unreachable } from '../api/client.js';
 import {
@@ -45,25 +48,25 @@ export interface ImportFile {
   state: FileState;
   proposal?: Proposal;
   choices?: Choices;
-  /** How many values the import can read with the chosen types, by column index. */
+  /** Results of trying the chosen types and patterns, by column index. */
   trials?: Readonly<Record<number, ColumnTrial>>;
   existing?: Existing | undefined;
-  /** Kind of the object that already has the table's name and accepts no rows: `live view`. */
+  /** Kind of the existing object with the table's name, if it accepts no rows: `live view`. */
   occupiedBy?: string | undefined;
   progress?: Progress;
   report?: ImportReport;
-  /** Milliseconds from the first byte to the server's response. */
+  /** Duration of the import, in milliseconds. */
   durationMs?: number;
-  /** Why the file was refused or its import failed. */
+  /** Error message, if the file was refused or its import failed. */
   message?: string;
 }
 
-/** Result of trying a type and pattern, or the problem with them. */
+/** Result of trying a type and pattern, or the error if they are invalid. */
 export type ColumnTrial = Partial<Trial> & { readonly problem?: string };
 
 const TRIAL_PAUSE_MS = 250;
 
-/** Number of bytes to read for the proposal; a thousand lines rarely need more. */
+/** Number of bytes to sample for the proposal. A thousand lines rarely need more. */
 const SAMPLE_BYTES = 1024 * 1024;
 const QUARTER = 25;
 const PARQUET_MARK = 'PAR1';
@@ -79,11 +82,11 @@ export class ImportQueue {
   readonly #setFiles: ReturnType<typeof createStore<{ files: ImportFile[] }>>[1];
   readonly #blobs = new Map<number, File>();
   readonly #aborts = new Map<number, AbortController>();
-  /** Paths of uploaded Parquet files on the server, by file id. */
+  /** Server paths of the uploaded Parquet files, by file id. */
   readonly #uploaded = new Map<number, string>();
   readonly #state: { readonly files: ImportFile[] };
   #lastId = 0;
-  /** The last chosen owner, as the default for the next file. */
+  /** The owner that the user chose last, which is the default for the next file. */
   #owner = '';
   #sending = false;
   #trialTimer: ReturnType<typeof setTimeout> | undefined;
@@ -96,7 +99,7 @@ export class ImportQueue {
     this.#setFiles = setFiles;
   }
 
-  /** The files, in the order in which they were added. */
+  /** All files, in the order in which they were added. */
   get files(): readonly ImportFile[] {
     return this.#state.files;
   }
@@ -105,7 +108,7 @@ export class ImportQueue {
     return this.#state.files.find((file) => file.id === id);
   }
 
-  /** Adds files and requests a proposal for each; returns their ids in order. */
+  /** Adds files and requests a proposal for each. Returns the ids of the files, in order. */
   add(files: Iterable<File>, table = ''): number[] {
     return [...files].map((file) => {
       const id = ++this.#lastId;
@@ -117,7 +120,7 @@ export class ImportQueue {
     });
   }
 
-  /** Requests a new proposal with the user's settings for the file format. */
+  /** Requests a new proposal, given the user's settings for the file format. */
   async preview(id: number, form: Readonly<Record<string, string>>): Promise<void> {
     const blob = this.#blobs.get(id);
     if (!blob) {
@@ -151,7 +154,7 @@ export class ImportQueue {
     await this.rename(id, choices.table);
   }
 
-  /** Uploads a Parquet file, which only the server can read, and requests its content. */
+  /** Uploads a Parquet file and requests its proposal. Only the server can read such files. */
   async #bring(id: number, blob: File): Promise<Proposal> {
     const abort = new AbortController();
     this.#aborts.set(id, abort);
@@ -167,7 +170,7 @@ export class ImportQueue {
     }
   }
 
-  /** Sets the table, and checks whether it exists. */
+  /** Sets the name of the target table, and checks whether this table exists. */
   async rename(id: number, table: string): Promise<void> {
     this.decide(id, { table });
     const found = await this.#find(table.trim());
@@ -198,7 +201,7 @@ export class ImportQueue {
     }
   }
 
-  /** Tries the type and pattern of a column once the user pauses typing. */
+  /** Asks the server to try the type and pattern of a column, once the user stops typing. */
   try(id: number, index: number, column: ColumnChoice): void {
     this.#change(id, { trials: { ...this.of(id)?.trials, [index]: {} } });
     clearTimeout(this.#trialTimer);
@@ -224,13 +227,13 @@ export class ImportQueue {
     }
   }
 
-  /** Queues a file; it is imported after all files queued earlier. */
+  /** Queues a file for import. Files queued earlier are imported first. */
   start(id: number): void {
     this.#change(id, { state: 'waiting' });
     void this.#next();
   }
 
-  /** Text of the lines that the server could not read. */
+  /** Reads the text of the lines that the server could not parse. */
   async linesOf(id: number, bad: readonly BadLine[]): Promise<FileLine[]> {
     const blob = this.#blobs.get(id);
     const proposal = this.of(id)?.proposal;
@@ -317,7 +320,7 @@ export class ImportQueue {
   }
 
   /**
-   * Why an import failed. If the server did not respond, also describes the resulting
+   * Explains why an import failed. If the server did not respond, also describes the resulting
    * state of the table.
    */
   async #ending(
@@ -368,7 +371,7 @@ function nothingImported(rows: number): string {
   return fill(texts.importPage.nothingImported, { count });
 }
 
-/** Import errors rephrased for users who see a file rather than a request. */
+/** Rewords server errors for users who think of a file rather than a request. */
 const PLAIN_MESSAGES: readonly (readonly [RegExp, (match: RegExpExecArray) => string])[] = [
   [/^nothing was imported: (\d+) of/, ([, rows]) => nothingImported(Number(rows))],
   [
@@ -399,7 +402,7 @@ function plainMessage(cause: unknown): string {
   return text;
 }
 
-/** The data to send; a header line with the chosen names is added to plain text. */
+/** Returns the data to send. Plain text gets a header line with the chosen names. */
 function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
   return proposal.asIs
     ? blob
@@ -408,7 +411,10 @@ function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
 
 let queue: ImportQueue | undefined;
 
-/** The page's only queue, so that an import continues while other pages are shown. */
+/**
+ * Returns the import queue. All pages share one queue, so that an import continues while other
+ * pages are shown.
+ */
 export function importQueue(context: ImportContext): ImportQueue {
   queue ??= new ImportQueue(context);
   return queue;

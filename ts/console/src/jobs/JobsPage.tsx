@@ -1,4 +1,4 @@
-/** Background work of the server: last runs, failures and next runs. */
+/** Page that lists the server's background jobs, with their last runs, failures and next runs. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { countText, duration, grouped, timestampText } from '../model/format.js';

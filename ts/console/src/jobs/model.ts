@@ -1,4 +1,4 @@
-/** Filter and display names of jobs. Pure. */
+/** Filters jobs and names them for display. This module has no side effects. */
 import type { Job, JobState } from '../state/jobs.js';
 import { texts } from '../texts.js';
 
@@ -11,12 +11,15 @@ const STATES: Readonly<Record<Exclude<JobFilter, 'all'>, readonly JobState[]>> =
   resting: ['waiting', 'paused'],
 };
 
-/** The filter named in the URL; all jobs by default. */
+/** Returns the filter that the URL names, or the filter for all jobs. */
 export function filterOf(subject: string): JobFilter {
   return FILTERS.find((filter) => filter === subject) ?? 'all';
 }
 
-/** Jobs that match the filter and whose kind, name or error contains the search text. */
+/**
+ * Returns the jobs that match the filter and whose kind, name, state or error contains the search
+ * text.
+ */
 export function filtered(jobs: readonly Job[], filter: JobFilter, search: string): Job[] {
   const text = search.trim().toLowerCase();
   return jobs.filter(
@@ -34,7 +37,7 @@ const TITLES: Readonly<Record<string, string>> = {
   expiry: texts.jobs.rowExpiryIn,
 };
 
-/** Title of a job. For an unknown kind, it is the server's name for the kind. */
+/** Returns the title of a job. For an unknown kind, the title is the server's name for the kind. */
 export function jobTitle({ kind }: Pick<Job, 'kind'>): string {
   return TITLES[kind] ?? kind;
 }

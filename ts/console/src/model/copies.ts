@@ -1,4 +1,4 @@
-/** Copies rows as text in the formats that users paste. Values are never truncated. */
+/** Formats rows as text for pasting into other programs. Values are never truncated. */
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyRows, copyText } from './format.js';
 import { isNumeric } from './types.js';
@@ -26,7 +26,10 @@ export function rowsAs(form: CopyForm, columns: readonly Column[], rows: readonl
   }
 }
 
-/** CSV as in RFC 4180; null is an empty field, and an empty string is a quoted one. */
+/**
+ * Formats rows as CSV according to RFC 4180. Null becomes an empty field, and an empty string
+ * becomes `""`.
+ */
 function csv(columns: readonly Column[], rows: readonly Row[]): string {
   const field = (text: string): string =>
     /^$|[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -52,7 +55,10 @@ function markdown(columns: readonly Column[], rows: readonly Row[]): string {
 
 const EXACT_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
-/** One object per row. Integers and decimals keep every digit that the server sent. */
+/**
+ * Formats rows as JSON, with one object per row. Integers and decimals keep every digit that the
+ * server sent.
+ */
 function json(columns: readonly Column[], rows: readonly Row[]): string {
   const member = (value: Value, { type }: Column): string =>
     isNumeric(type) && typeof value === 'string' && EXACT_NUMBER.test(value)

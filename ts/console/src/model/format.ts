@@ -1,6 +1,6 @@
 /**
- * Converts a value from the server to the text that a cell shows or a copy contains. A copy is the
- * exact value, without separators and never truncated.
+ * Converts values from the server to text for a cell or a copy. A copy contains the exact value,
+ * without thousands separators, and is never truncated.
  */
 import type { Column, Value } from '../api/answer.js';
 import { familyOf } from './types.js';
@@ -14,13 +14,13 @@ export interface CellText {
   readonly kind: CellKind;
   readonly text: string;
   /**
-   * Text to show in a fainter colour after the main text: digits beyond milliseconds, or the
-   * remainder of a truncated array.
+   * Text to show in a fainter colour after the main text: digits beyond milliseconds, or a mark
+   * that the value is truncated.
    */
   readonly faint?: string;
   /**
-   * Difference in length between this number's fraction and the longest fraction in its column, in
-   * characters.
+   * Number of characters by which this number's fraction is shorter than the longest fraction in
+   * its column.
    */
   readonly short?: number;
 }
@@ -30,8 +30,9 @@ const ARRAY_SHOWN = 5;
 const TEXT_SHOWN = 400;
 
 /**
- * `digits`: for times, the fractional digits that the column needs (0, 3, 6 or 9); for numbers, the
- * number of characters from the decimal point on.
+ * Converts a value to cell text. For times, `digits` is the number of fractional digits that the
+ * column needs (0, 3, 6 or 9). For numbers, it is the number of characters from the decimal point
+ * to the end.
  */
 export function cellText(value: Value, column: Column, zone: Zone, digits: number): CellText {
   if (value === null) {
@@ -80,19 +81,22 @@ function numberCell(value: Value, digits: number): CellText {
 }
 
 /**
- * Number of characters from a number's decimal point to its end; the maximum if it has an exponent.
+ * Returns the number of characters from a number's decimal point to its end. Returns the maximum if
+ * the number has an exponent.
  */
 export function charsFromPoint(number: string): number {
   const match = /^[+-]?\d+(\.\d+)?(e.*)?$/i.exec(number);
   return match === null || match[2] !== undefined ? MAX_FROM_POINT : (match[1]?.length ?? 0);
 }
 
-/** Numbers with at least this many characters from the decimal point on are not aligned. */
+/**
+ * Numbers with at least this many characters after and including the decimal point are not aligned.
+ */
 export const MAX_FROM_POINT = 13;
 
 /**
- * Adds thousands separators: `-1234567.5` becomes `-1,234,567.5`. The fraction and an exponent are
- * unchanged.
+ * Adds thousands separators: `-1234567.5` becomes `-1,234,567.5`. The fraction and the exponent
+ * stay unchanged.
  */
 export function grouped(number: string): string {
   return number.replace(/^([+-]?)(\d+)/, (_match, sign: string, whole: string) => {
@@ -133,7 +137,10 @@ function timeCell(iso: string, zone: Zone, digits: number): CellText {
 const AROUND_MS = 6 * 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** UTC offset of a local time that is ambiguous because clocks are set back. */
+/**
+ * Returns the UTC offset of a local time that occurs twice because clocks are set back. For any
+ * other time, returns the empty string.
+ */
 function offsetOfTwice(date: Date): string {
   const time = date.getTime();
   const offset = date.getTimezoneOffset();
@@ -161,7 +168,7 @@ function localFields(iso: string): string[] {
   ];
 }
 
-/** Fractional digits of a time, rounded up to 0, 3, 6 or 9. */
+/** Returns the number of fractional digits of a time, rounded up to 0, 3, 6 or 9. */
 export function fractionDigits(iso: Value): number {
   if (typeof iso !== 'string') {
     return 0;
@@ -170,7 +177,7 @@ export function fractionDigits(iso: Value): number {
   return Math.ceil(used / 3) * 3;
 }
 
-/** The value as a string for the clipboard. */
+/** Converts a value to a string for the clipboard. */
 export function copyText(value: Value): string {
   if (value === null) {
     return '';
@@ -181,12 +188,12 @@ export function copyText(value: Value): string {
   return Object.is(value, -0) ? '-0.0' : String(value);
 }
 
-/** Tab-separated rows with a header line, as spreadsheets expect. */
+/** Formats rows as tab-separated values with a header line, as spreadsheets expect. */
 export function copyRows(columns: readonly Column[], rows: readonly (readonly Value[])[]): string {
   return [columns.map((column) => oneCell(column.name)).join('\t'), copyCells(rows)].join('\n');
 }
 
-/** Tab-separated rows without a header line. */
+/** Formats rows as tab-separated values without a header line. */
 export function copyCells(rows: readonly (readonly Value[])[]): string {
   return rows.map((row) => row.map((value) => oneCell(copyText(value))).join('\t')).join('\n');
 }
@@ -196,9 +203,7 @@ function oneCell(text: string): string {
   return text.replace(/[\t\r\n]+/g, ' ');
 }
 
-/**
- * Short form of a count, for places where only its magnitude matters: 48213004 becomes `48.2 M`.
- */
+/** Formats a count when only its magnitude matters: 48213004 becomes `48.2 M`. */
 export function approximate(count: number): string {
   if (count < 10_000) {
     return grouped(String(count));
@@ -224,7 +229,8 @@ export function duration(ms: number): string {
 }
 
 /**
- * Shows the code points of invisible characters and of characters that change the text direction.
+ * Replaces invisible characters, and characters that change the text direction, by their code
+ * points.
  */
 export function withHiddenShown(text: string): string {
   return text.replaceAll(
@@ -242,12 +248,12 @@ export function bytesText(bytes: number): string {
   return `${scaled.toFixed(decimals)} ${units[step] ?? ''}`;
 }
 
-/** A timestamp to the second, in ISO format without the letters. */
+/** Formats a timestamp to the second, in ISO format without the letters `T` and `Z`. */
 export function timestampText(iso: string | undefined): string {
   return iso === undefined ? '–' : iso.slice(0, 19).replace('T', ' ');
 }
 
-/** A count with its noun, in the form that English uses for this number: `1,204 rows`. */
+/** Formats a count with its noun in the singular or plural: `1,204 rows`. */
 export function countText(count: number, forms: Readonly<Record<'one' | 'other', string>>): string {
   return (count === 1 ? forms.one : forms.other).replace('{count}', grouped(String(count)));
 }

@@ -1,4 +1,4 @@
-/** User-visible message of an error. */
+/** Returns the message of an error, to show it to the user. */
 export function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

@@ -1,6 +1,6 @@
 /**
- * Sorts and filters the loaded rows. The rows are not moved: the result is a list of their indexes.
- * Rows that are not loaded are ignored.
+ * Sorts and filters the loaded rows. The rows themselves are not moved: the result is a list of row
+ * indexes. Rows that are not loaded are ignored.
  */
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyText } from './format.js';
@@ -12,7 +12,10 @@ export interface Sort {
   readonly descending: boolean;
 }
 
-/** Indexes of the rows to show, in order; `undefined` for all rows in their original order. */
+/**
+ * Indexes of the rows to show, in display order. `undefined` stands for all rows in their original
+ * order.
+ */
 export type RowOrder = Uint32Array | undefined;
 
 export function orderOf(
@@ -42,8 +45,8 @@ function matching(rows: readonly Row[], matches: (row: Row) => boolean): Uint32A
 const COMPARISON = /^\s*(.+?)\s*(!=|>=|<=|[:=<>])\s*(.*?)\s*$/s;
 
 /**
- * Test for the rows that match a filter. `price > 100` and `symbol: btc` test one column; any other
- * text is searched for in all columns.
+ * Returns a function that tests whether a row matches a filter. `price > 100` and `symbol: btc`
+ * test one column. Any other text is searched for in all columns.
  */
 export function rowTest(columns: readonly Column[], filter: string): (row: Row) => boolean {
   const [, name = '', sign = '', operand = ''] = COMPARISON.exec(filter) ?? [];
@@ -70,7 +73,8 @@ function valueTest(column: Column, sign: string, operand: string): ValueTest {
   }
   const bare = isNumeric(column.type) ? operand.replaceAll(',', '') : operand;
   const known = family === 'time' ? bare.replace(' ', 'T') : bare;
-  // A time matches at the precision at which it is written: `= 2026-11-21` matches the whole day.
+  // Compare times only to the precision of the filter, so that `= 2026-11-21` matches the whole
+  // day.
   const cut = family === 'time' ? known.length : undefined;
   return (value) => {
     if (value === null) {
@@ -94,8 +98,8 @@ const SIGNS: Readonly<Record<string, (difference: number) => boolean>> = {
 };
 
 /**
- * Searches for text as displayed in the grid: times with a space, numbers with or without
- * separators.
+ * Searches for text as the grid displays it. Times contain a space, and numbers match with or
+ * without thousands separators.
  */
 function contains(family: Family, needle: string): ValueTest {
   const isNumber = family === 'integer' || family === 'decimal';
@@ -106,7 +110,10 @@ function contains(family: Family, needle: string): ValueTest {
   };
 }
 
-/** Nulls sort last in both directions; equal values keep their original order. */
+/**
+ * Returns a function that compares rows. Nulls sort last in both directions, and equal values keep
+ * their original order.
+ */
 function rowComparer(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -132,7 +139,7 @@ function compareTexts(left: string, right: string): number {
 }
 
 /**
- * Compares by value. Where two numerals are the same double, compares them digit by digit. NaN
+ * Compares two numbers by value. Numbers that are equal as doubles are compared digit by digit. NaN
  * sorts last.
  */
 export function compareNumbers(left: string, right: string): number {
@@ -148,7 +155,7 @@ export function compareNumbers(left: string, right: string): number {
 
 const PLAIN = /^[+-]?0*(\d*)(?:\.(\d*?)0*)?$/;
 
-/** Compares the magnitudes of two plain numerals. */
+/** Compares the absolute values of two decimal numbers without exponents. */
 function compareDigits(left: string, right: string): number {
   const [one, other] = [PLAIN.exec(left), PLAIN.exec(right)];
   if (!one || !other) {

@@ -1,9 +1,11 @@
-/** Parses the lines of EXPLAIN into a tree of operators with their measurements. */
+/**
+ * Parses the output of EXPLAIN into a list of operators, with their tree depth and measurements.
+ */
 
 export interface PlanNode {
   readonly name: string;
   readonly detail: string;
-  /** 0 for the operator that returns the result. */
+  /** Depth in the operator tree. The operator that returns the result has depth 0. */
   readonly depth: number;
   readonly rows: string | undefined;
   /** Execution time in milliseconds. */
@@ -18,7 +20,7 @@ interface Metric {
 
 export interface Plan {
   readonly nodes: readonly PlanNode[];
-  /** Totals of the plan: rows, partitions, time. */
+  /** Totals of the whole plan: rows, partitions, time. */
   readonly totals: readonly Metric[];
   readonly lines: readonly string[];
 }
@@ -61,7 +63,7 @@ function parseNode(line: string): PlanNode {
 }
 
 function metricsOf(text: string): Metric[] {
-  // A value may contain commas, so a new metric begins only at a name.
+  // A value may contain commas, so split only where a name follows the comma.
   return text
     .split(/, (?=[a-z_]+(?:\{[^}]*\})?=)/)
     .map((part) => /^([^=]+)=(.*)$/s.exec(part))

@@ -1,4 +1,7 @@
-/** Profile of a column in the loaded rows: counts, range, frequent values, distribution. */
+/**
+ * Computes the profile of a column over the loaded rows: counts, range, frequent values,
+ * distribution.
+ */
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyText } from './format.js';
 import { compareNumbers } from './order.js';
@@ -13,7 +16,7 @@ export interface Bin {
   readonly from: number;
   readonly to: number;
   readonly count: number;
-  /** Label of the range; its ends by default. */
+  /** Label of the bin. Defaults to the ends of its range. */
   readonly name?: string;
 }
 
@@ -22,17 +25,17 @@ export interface Profile {
   readonly nulls: number;
   /** Number of empty strings. */
   readonly empty: number;
-  /** `undefined` if it was not counted. */
+  /** Number of distinct values, or `undefined` if they were not counted. */
   readonly distinct: number | undefined;
-  /** Minimum in the format of a copy; only for columns that have an order. */
+  /** Minimum value, formatted as for a copy. Set only for columns with an order. */
   readonly min: string | undefined;
   readonly max: string | undefined;
   readonly mean: number | undefined;
   /** Number of characters in the longest string. */
   readonly maxLength: number | undefined;
-  /** The most frequent values, if any occurs more than once. */
+  /** The most frequent values. Empty if no value occurs more than once. */
   readonly frequent: readonly Frequent[];
-  /** Counts of values in equal divisions of the range; only for numeric columns. */
+  /** Histogram with bins of equal width. Empty unless the column is numeric. */
   readonly bins: readonly Bin[];
 }
 
@@ -125,8 +128,7 @@ function binsOf(numbers: readonly Weighted[]): Bin[] {
     min = Math.min(min, value);
     max = Math.max(max, value);
   }
-  // Both ends are halved first, because the width of a range over all doubles exceeds the largest
-  // double.
+  // Halve both ends first, because the range of all doubles is wider than the largest double.
   const width = (max / 2 - min / 2) / (BINS / 2);
   if (!(width > 0)) {
     return [];

@@ -1,6 +1,6 @@
-/** Growth rates of tables, from repeated row counts. */
+/** Computes the growth rates of tables from repeated row counts. */
 
-/** Row count of a table, and the time of the count in milliseconds. */
+/** Row count of a table, and the time at which the rows were counted, in milliseconds. */
 interface Count {
   readonly at: number;
   readonly rows: number;
@@ -8,8 +8,8 @@ interface Count {
 
 const WINDOW_MS = 60_000;
 /**
- * Period over which a rate is measured. It is long enough that one late response does not distort
- * the rate.
+ * Period over which a rate is measured. It is so long that one late response does not distort the
+ * rate.
  */
 const RATE_MS = 10_000;
 
@@ -26,7 +26,7 @@ export class Rates {
     }
   }
 
-  /** Recent rows per second; `undefined` until there are two counts. */
+  /** Returns the recent rate in rows per second, or `undefined` until two counts are available. */
   of(name: string): number | undefined {
     const counts = this.#counts.get(name) ?? [];
     const last = counts.at(-1);
@@ -37,7 +37,7 @@ export class Rates {
     return Math.max(0, ((last.rows - first.rows) * 1000) / (last.at - first.at));
   }
 
-  /** Rows per second between consecutive counts, oldest first. */
+  /** Returns the rates between consecutive counts in rows per second, oldest first. */
   history(name: string): number[] {
     const counts = this.#counts.get(name) ?? [];
     return counts.slice(1).map((count, index) => {
@@ -48,7 +48,7 @@ export class Rates {
   }
 }
 
-/** SVG path of a line through `values`, in a box of `width` by `height`. */
+/** Returns the SVG path of a line through `values`, in a box of `width` by `height`. */
 export function sparkline(values: readonly number[], width: number, height: number): string {
   if (values.length < 2) {
     return `M0 ${height}H${width}`;

@@ -1,6 +1,7 @@
 /**
- * A result that grows while rows arrive. Rows are stored as the server sent them. The facts that
- * views need for their layout (widest cell, fractional digits) are updated along with them.
+ * A query result that grows while rows arrive. Rows are stored as the server sent them. The result
+ * also tracks the data that views need for their layout: the widest cell and the number of
+ * fractional digits.
  */
 import type { AnswerHead, Column, Row, Value } from '../api/answer.js';
 import { cellText, charsFromPoint, fractionDigits, MAX_FROM_POINT } from './format.js';
@@ -8,25 +9,23 @@ import { familyOf } from './types.js';
 import type { Windows } from './windows.js';
 import { signal } from './signal.js';
 
-/**
- * Maximum number of rows loaded with a result; further rows are loaded when they become visible.
- */
+/** Maximum number of rows to load initially. Further rows are loaded when they become visible. */
 export const MAX_ROWS = 100_000;
 
 /**
- * Number of rows whose cell widths are measured: enough for the first page, and cheap for any
+ * Number of rows whose cell widths are measured. This covers the first page and is cheap for any
  * result.
  */
 const MEASURED_ROWS = 200;
-/** Number of rows measured at the end of each chunk that arrives. */
+/** Number of rows to measure at the end of each chunk. */
 const MEASURED_AT_END = 10;
 const MAX_WIDTH_CHARS = 48;
 
 export interface ColumnLayout {
   readonly column: Column;
-  /** Widest header or cell seen so far, in characters. */
+  /** Width of the widest header or cell so far, in characters. */
   chars: number;
-  /** Maximum fractional digits of the times seen so far; for numbers, see `cellText`. */
+  /** Maximum number of fractional digits of the times so far. For numbers, see `cellText`. */
   digits: number;
 }
 
@@ -36,21 +35,18 @@ export class Result {
   readonly timestamp: number;
   readonly layout: readonly ColumnLayout[];
   readonly rows: Row[] = [];
-  /** Number of rows of the whole result that precede the loaded rows. */
+  /** Number of rows in the whole result before the first loaded row. */
   skipped: number;
-  /** Number of rows of the whole result, known once the response is complete. */
+  /** Number of rows in the whole result, or `undefined` until the response is complete. */
   total: number | undefined;
-  /** Whether the result has more rows than `total`. */
+  /** True if the result has more rows than `total`. */
   isCut = false;
   /**
-   * Whether this result replaces an earlier result of the same query, so that the view keeps its
-   * position.
+   * True if this result replaces an earlier result of the same query, so that the view keeps its
+   * scroll position.
    */
   readonly keepsPosition: boolean;
-  /**
-   * The windows through which further rows are loaded, or why they cannot be loaded on
-   * demand.
-   */
+  /** The windows that load further rows on demand, or the reason that this is not possible. */
   readonly lazyRows = signal<Windows | string | undefined>(undefined);
 
   constructor(head: AnswerHead, statement: string, skipped = 0, keepsPosition = false) {
@@ -75,31 +71,34 @@ export class Result {
     for (const row of rows.slice(0, unmeasured)) {
       this.#measureWidths(row);
     }
-    // Row numbers and other counters are widest in the last rows.
+    // Also measure the last rows, in which row numbers and other counters are widest.
     for (const row of rows.slice(Math.max(unmeasured, rows.length - MEASURED_AT_END))) {
       this.#measureWidths(row);
     }
   }
 
-  /** Replaces the rows with the rows of a window that has moved by `dropped` rows. */
+  /** Replaces the rows after the window over them has moved by `dropped` rows. */
   slide(rows: readonly Row[], dropped: number): void {
     this.rows.length = 0;
     this.skipped += dropped;
     this.append(rows);
   }
 
-  /** Number of the row in the whole result. */
+  /** Returns the number of a row in the whole result, starting at 1. */
   numberOf(row: number): number {
     return this.skipped + row + 1;
   }
 
-  /** Windows of rows that are loaded on demand, if this is possible. */
+  /** The windows that load rows on demand, if this is possible. */
   get windows(): Windows | undefined {
     const lazyRows = this.lazyRows();
     return typeof lazyRows === 'object' ? lazyRows : undefined;
   }
 
-  /** A row by its index among the loaded rows; `undefined` if it is not loaded. */
+  /**
+   * Returns a row by its index, counted from the first loaded row. Returns `undefined` if the row
+   * is not loaded.
+   */
   row(row: number): Row | undefined {
     return this.rows[row] ?? this.windows?.row(this.skipped + row);
   }
@@ -108,7 +107,7 @@ export class Result {
     return this.row(row)?.[column] ?? null;
   }
 
-  /** Includes the rows of a window in the layout, like the first rows. */
+  /** Updates the layout with the rows of a window, as `append` does for the first rows. */
   measure(rows: readonly Row[]): void {
     this.#measureTimes(rows);
     for (const row of [...rows.slice(0, MEASURED_ROWS), ...rows.slice(-MEASURED_AT_END)]) {
@@ -133,7 +132,7 @@ export class Result {
   #alignNumber(layout: ColumnLayout, value: Value): void {
     const chars = value === null ? 0 : charsFromPoint(String(value));
     if (chars < MAX_FROM_POINT && chars > layout.digits) {
-      // Earlier numbers become wider by at most this difference.
+      // Earlier numbers become wider by at most the difference in digits.
       layout.chars = Math.min(layout.chars + chars - layout.digits, MAX_WIDTH_CHARS);
       layout.digits = chars;
     }
@@ -155,21 +154,24 @@ export class Result {
   }
 }
 
-/** Whether only some of the rows are loaded. */
+/** True if only some of the rows are loaded. */
 export function isPartial({ rows, total = rows.length, isCut }: Result): boolean {
   return isCut || rows.length < total;
 }
 
 /**
- * Associates a result with a revision. A result grows in place, so a view that also reads the
- * revision follows its growth.
+ * Returns the result, and makes the caller depend on the revision. A result grows in place, so a
+ * view must read the revision to notice new rows.
  */
 // eslint-disable-next-line @typescript-eslint/no-unused-vars -- to be read is all it is for
 export function asOf<T extends Result | undefined>(result: T, _revision: number): T {
   return result;
 }
 
-/** Display name of a type: arrays by element type and dimensions. */
+/**
+ * Returns the display name of a column's type. The name of an array consists of its element type
+ * and dimensions.
+ */
 export function typeName(column: Column): string {
   if (column.type !== 'ARRAY') {
     return column.type;

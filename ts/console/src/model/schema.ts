@@ -1,6 +1,6 @@
 /**
- * Parses the server's metadata on tables and columns, regardless of the names of the metadata
- * columns.
+ * Parses the server's metadata on tables, columns and functions. The parser accepts several
+ * spellings of the metadata columns' names.
  */
 import type { Value } from '../api/answer.js';
 import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
@@ -16,9 +16,9 @@ export interface TableEntry {
   readonly partitionBy: string | undefined;
   readonly timestamp: string | undefined;
   readonly suspended: boolean;
-  /** Changes whenever the table's rows change, if the server reports it. */
+  /** A string that changes whenever the table's rows change, if the server reports changes. */
   readonly version: string | undefined;
-  /** State of a materialized or live view, if the server reports it. */
+  /** State of the view, if the object is a materialized or live view. */
   readonly view?: ViewFacts | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface ColumnEntry {
 
 export interface FunctionEntry {
   readonly name: string;
-  /** Whether the function is used in FROM rather than in expressions. */
+  /** True if the function is used in FROM rather than in expressions. */
   readonly isSource: boolean;
   readonly signatures: readonly string[];
   readonly description: string;
@@ -38,14 +38,14 @@ export interface FunctionEntry {
 
 export interface KnownNames {
   readonly tables: readonly Pick<TableEntry, 'name' | 'kind'>[];
-  /** All columns seen so far, for positions whose tables are unknown. */
+  /** Names of all columns loaded so far. Used where the tables are unknown. */
   readonly columns: readonly string[];
   readonly functions: readonly FunctionEntry[];
-  /** Columns of a table, once they have been loaded. */
+  /** Returns the columns of a table, if they have been loaded. */
   readonly columnsOf: (table: string) => readonly ColumnEntry[];
 }
 
-/** Parses the rows of `tables()`, or of `SHOW TABLES`, which contain only names. */
+/** Parses the rows of `tables()`, or of `SHOW TABLES`, whose rows contain only names. */
 export function tableEntries(answer: Answer): TableEntry[] {
   return recordsOf(answer)
     .map((cell) => ({
@@ -62,8 +62,8 @@ export function tableEntries(answer: Answer): TableEntry[] {
 }
 
 /**
- * Combines the table's identity with its visible transaction. The name is not enough, because names
- * are reused.
+ * Combines the table's id with its last visible transaction. The table's name is not enough,
+ * because names are reused.
  */
 export function versionOf(cell: RowRecord): string | undefined {
   return textOf(cell('table_txn')) === undefined
@@ -80,7 +80,7 @@ export function columnEntries(answer: Answer): ColumnEntry[] {
   }));
 }
 
-/** Parses the rows of `functions()`, one per signature. */
+/** Parses the rows of `functions()`, which have one row per signature. */
 export function functionEntries(answer: Answer): FunctionEntry[] {
   const entries = new Map<string, FunctionEntry>();
   for (const cell of recordsOf(answer)) {
@@ -95,13 +95,13 @@ export function functionEntries(answer: Answer): FunctionEntry[] {
   return [...entries.values()];
 }
 
-/** A kind in statements: `MATERIALIZED VIEW`. */
+/** Returns the SQL keywords for a kind: `MATERIALIZED VIEW`. */
 export function keywordsOf(kind: TableKind): string {
   const isView = kind === 'materialized' || kind === 'live';
   return (isView ? `${kind} view` : kind).toUpperCase();
 }
 
-/** Name of each kind, for use in sentences. */
+/** Name of each kind of table or view, as used in sentences. */
 export const KIND_LABELS: Readonly<Record<TableKind, string>> = {
   table: texts.kinds.table,
   view: texts.kinds.view,
@@ -109,7 +109,6 @@ export const KIND_LABELS: Readonly<Record<TableKind, string>> = {
   live: texts.kinds.live,
 };
 
-/** Icon name of each kind. */
 export const KIND_ICONS = {
   table: 'table',
   view: 'view',
@@ -119,7 +118,7 @@ export const KIND_ICONS = {
 
 const LETTERS: Readonly<Record<string, TableKind>> = { V: 'view', M: 'materialized', L: 'live' };
 
-/** The kind for a letter of `table_type`. */
+/** Returns the kind that a letter in `table_type` stands for. */
 export function kindOf(value: Value): TableKind {
   return LETTERS[String(value)] ?? 'table';
 }

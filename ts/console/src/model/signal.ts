@@ -1,7 +1,7 @@
-/** Signals as single values, for class fields. */
+/** Signals as single objects, so that they can be class fields. */
 import { createSignal, type Accessor } from 'solid-js';
 
-/** Calling the signal reads it; `set` writes it. */
+/** A signal. A call of the signal reads its value, and `set` changes the value. */
 interface Signal<T> extends Accessor<T> {
   readonly set: (value: T) => void;
 }
@@ -11,7 +11,7 @@ export function signal<T>(value: T): Signal<T> {
   return Object.assign(read, { set: (next: T) => void write(() => next) });
 }
 
-/** A number that is incremented by each call to `bump`. */
+/** Creates a signal with a number that each call to `bump` increments. */
 export function counter(): Accessor<number> & { readonly bump: () => void } {
   const [read, write] = createSignal(0);
   return Object.assign(read, { bump: () => void write((count) => count + 1) });

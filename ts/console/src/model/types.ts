@@ -1,4 +1,4 @@
-/** Properties of column types that the console depends on. */
+/** Properties of column types, as the console needs them. */
 
 export type Family =
   'time' | 'integer' | 'decimal' | 'boolean' | 'symbol' | 'text' | 'array' | 'binary' | 'other';
@@ -46,13 +46,13 @@ export function familyOf(type: string): Family {
   return 'other';
 }
 
-/** Whether a type is numeric; only numeric columns are right-aligned. */
+/** True if a type is numeric. Only numeric columns are right-aligned. */
 export function isNumeric(type: string): boolean {
   const family = familyOf(type);
   return family === 'integer' || family === 'decimal';
 }
 
-/** Abbreviation of a type, for places where its name does not fit. */
+/** Returns the abbreviation of a type. Used where the full name does not fit. */
 export function typeTag(type: string): string {
   const tag = TAGS[type];
   if (tag) {

@@ -1,21 +1,24 @@
-/** State and freshness of materialized and live views, in words. */
+/** Describes the state and freshness of materialized and live views in words. */
 import { numberOf, textOf, type RowRecord } from '../api/cells.js';
 import { countText, grouped } from './format.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
 interface CommonFacts {
-  /** `undefined` if the user may not see the base table. */
+  /** Name of the base table, or `undefined` if the user may not see this table. */
   readonly base: string | undefined;
-  /** Why the view no longer follows its base table. */
+  /** Reason that the view no longer follows its base table. */
   readonly reason: string | undefined;
-  /** Server time of the response, ISO in UTC. */
+  /** Server time of the response, as an ISO timestamp in UTC. */
   readonly reportedAt: string | undefined;
-  /** Last transaction of the base table that the view includes; `undefined` before it is filled. */
+  /**
+   * Last transaction of the base table that the view includes. `undefined` until the view is first
+   * filled.
+   */
   readonly position: number | undefined;
-  /** Maximum number of base table transactions that the view may lack. */
+  /** Upper bound on the number of base table transactions that the view does not include yet. */
   readonly behind: number;
-  /** Milliseconds since the end of the last refresh. */
+  /** Time since the end of the last refresh, in milliseconds. */
   readonly ageMs: number | undefined;
 }
 
@@ -24,16 +27,16 @@ export interface MaterializedFacts extends CommonFacts {
   readonly refresh: 'immediate' | 'timer' | 'manual';
   readonly status: 'valid' | 'refreshing' | 'invalid';
   readonly finishedAt: string | undefined;
-  /** Start time of the timer. */
+  /** Start time of the refresh timer. */
   readonly timerStart: string | undefined;
-  /** Last transaction that changed the base table. */
+  /** Last transaction of the base table. */
   readonly basePosition: number | undefined;
 }
 
 export interface LiveFacts extends CommonFacts {
   readonly form: 'live';
   readonly status: 'active' | 'seeding' | 'invalid';
-  /** Whether the view is not refreshed until it is resumed. */
+  /** True if refreshes are suspended until the view is resumed. */
   readonly isSuspended: boolean;
 }
 
@@ -43,17 +46,20 @@ export type ViewFacts = MaterializedFacts | LiveFacts;
 interface Freshness {
   readonly kind:
     'invalid' | 'suspended' | 'seeding' | 'refreshing' | 'empty' | 'behind' | 'current';
-  /** Whether a refresh is overdue. */
+  /** True if a refresh is overdue. */
   readonly isLate: boolean;
 }
 
 /**
- * Views that refresh after every change still pause between refreshes, so a lag of up to this
- * duration is normal.
+ * A lag of up to this duration is normal. Even views that refresh after every change pause between
+ * refreshes.
  */
 const USUAL_LAG_MS = 10_000;
 
-/** Parses a row of the server's view lists, which also contains `asked_at`. */
+/**
+ * Parses a row of the server's lists of views. Such a row also contains `asked_at`, the server
+ * time.
+ */
 export function viewFacts(cell: RowRecord): ViewFacts | undefined {
   if (cell('refresh_type') !== null) {
     return materializedFacts(cell);
@@ -126,7 +132,7 @@ function kindOf(view: ViewFacts, isBehind: boolean): Freshness['kind'] {
   }
 }
 
-/** Label beside a view; empty if the view is up to date. */
+/** Label to show beside a view. The label is empty if the view is up to date. */
 export const STATE_LABELS: Readonly<Record<Freshness['kind'], string>> = {
   invalid: texts.viewState.invalidBadge,
   suspended: texts.common.suspended,
@@ -137,7 +143,7 @@ export const STATE_LABELS: Readonly<Record<Freshness['kind'], string>> = {
   current: '',
 };
 
-/** State of a view in words, without its lag. */
+/** Describes the state of a view in words, without its lag. */
 export function stateText(view: ViewFacts): string {
   switch (freshnessOf(view).kind) {
     case 'invalid':
@@ -156,7 +162,10 @@ export function stateText(view: ViewFacts): string {
   }
 }
 
-/** Lag behind the base table in words; `undefined` if there is nothing to compare yet. */
+/**
+ * Describes the lag behind the base table in words. Returns `undefined` if the view is not filled
+ * yet.
+ */
 export function lagText(view: ViewFacts): string | undefined {
   const { kind } = freshnessOf(view);
   if (kind === 'empty' || kind === 'seeding' || view.position === undefined) {
@@ -167,7 +176,7 @@ export function lagText(view: ViewFacts): string | undefined {
     : fill(texts.viewState.upTo, { transactions: transactions(view.behind) });
 }
 
-/** State of a view in one sentence. */
+/** Describes the state, lag and last refresh of a view in one sentence. */
 export function freshnessText(view: ViewFacts): string {
   const { kind } = freshnessOf(view);
   const { behind, ageMs } = view;
@@ -196,7 +205,7 @@ const AGES: readonly (readonly [number, string])[] = [
   [1000, 's'],
 ];
 
-/** A duration in its largest unit, rounded down: `5 min`. */
+/** Formats a duration in its largest unit, rounded down: `5 min`. */
 export function ageText(ms: number): string {
   const [size, unit] = AGES.find(([size]) => ms >= size) ?? [1000, 's'];
   return `${grouped(String(Math.floor(ms / size)))} ${unit}`;

@@ -1,7 +1,6 @@
 /**
- * Rows of a large result that are loaded on demand. They are read in windows when they become
- * visible; the least recently viewed window is evicted first. The source decides how a window is
- * read.
+ * Loads the rows of a large result on demand. Rows are read in windows when they become visible.
+ * The least recently viewed window is evicted first. The source determines how a window is read.
  */
 import type { Accessor } from 'solid-js';
 import type { Row } from '../api/answer.js';
@@ -10,16 +9,19 @@ import { signal, counter } from './signal.js';
 
 /** Number of rows per window. */
 export const WINDOW_ROWS = 1000;
-/** Maximum number of cached rows in addition to the first rows, for results with few columns. */
+/**
+ * Maximum number of cached rows, not counting the first rows of the result. It applies to results
+ * with few columns.
+ */
 export const MAX_WINDOW_ROWS = 100_000;
-/** Maximum number of cached cells. Wide rows exhaust a page's memory sooner than many rows do. */
+/** Maximum number of cached cells. It limits memory use for results with many columns. */
 const MAX_CELLS = 2_000_000;
-/** Time without scrolling after which rows are requested. */
+/** Idle time after scrolling before rows are requested. */
 const SCROLL_IDLE_MS = 60;
 
 interface RowSource {
   /**
-   * Reads rows starting at a position; returns `undefined` if the data has changed since the other
+   * Reads `count` rows from a position. Returns `undefined` if the data has changed since the other
    * rows were read.
    */
   readonly read: (
@@ -27,13 +29,13 @@ interface RowSource {
     count: number,
     signal: AbortSignal,
   ) => Promise<readonly Row[] | undefined>;
-  /** Whether the row at a position in the whole result is loaded without windows. */
+  /** True if the row at a position of the whole result is loaded independently of windows. */
   readonly isLoaded: (position: number) => boolean;
 }
 
 interface Span {
   readonly first: number;
-  /** Exclusive. */
+  /** End of the span, exclusive. */
   readonly end: number;
 }
 
@@ -41,16 +43,16 @@ export class Windows {
   /** Number of rows in the whole result. */
   readonly total: number;
   readonly #edition = counter();
-  /** Incremented whenever more rows have been loaded. */
+  /** Incremented each time more rows are loaded. */
   readonly edition: Accessor<number> = this.#edition;
   readonly #failure = signal<string | undefined>(undefined);
-  /** Why visible rows could not be loaded. */
+  /** Error message, if visible rows could not be loaded. */
   readonly failure: Accessor<string | undefined> = this.#failure;
-  /** Note for the user about the origin of these rows. */
+  /** Note for the user about where the rows come from. */
   readonly notice: string | undefined;
   readonly #source: RowSource;
   readonly #maxWindows: number;
-  /** Cached windows by number; the most recently viewed window is last. */
+  /** Cached windows by their number. The most recently viewed window is last. */
   readonly #cached = new Map<number, readonly Row[]>();
   #visible: Span = { first: 0, end: 0 };
   #reading: { readonly span: Span; readonly abort: AbortController } | undefined;
@@ -61,11 +63,11 @@ export class Windows {
     this.notice = notice;
     this.#source = source;
     const rows = Math.min(MAX_WINDOW_ROWS, MAX_CELLS / Math.max(1, columns));
-    // At most two windows are visible at the same time, and their neighbours are loaded with them.
+    // Up to two windows are visible at the same time, and their neighbours are loaded with them.
     this.#maxWindows = Math.max(6, Math.floor(rows / WINDOW_ROWS));
   }
 
-  /** The row at a position of the whole result, if it is cached. */
+  /** Returns the row at a position of the whole result, if the row is cached. */
   row(position: number): Row | undefined {
     return this.#cached.get(Math.floor(position / WINDOW_ROWS))?.[position % WINDOW_ROWS];
   }
@@ -75,7 +77,7 @@ export class Windows {
     return [...this.#cached.values()].reduce((sum, rows) => sum + rows.length, 0);
   }
 
-  /** Records the visible rows; missing ones are loaded once scrolling stops. */
+  /** Records which rows are visible. Missing rows are loaded once scrolling stops. */
   setVisible(first: number, end: number): void {
     this.#visible = { first, end };
     for (const window of windowsIn(this.#visible)) {
@@ -91,18 +93,18 @@ export class Windows {
     }
   }
 
-  /** Retries the rows that could not be loaded. */
+  /** Tries again to load the visible rows. */
   retry(): void {
     void this.#read();
   }
 
-  /** Cancels pending reads, because other rows are shown now. */
+  /** Cancels pending reads. Called when other rows are shown instead. */
   close(): void {
     clearTimeout(this.#timer);
     this.#reading?.abort.abort();
   }
 
-  /** The span from the first to the last window in which visible rows are missing. */
+  /** Returns the span from the first to the last window in which rows of `span` are missing. */
   #missing(span: Span): Span | undefined {
     const lacking = windowsIn(span).filter((window) => this.#lacks(window, span));
     const [first] = lacking;
@@ -125,7 +127,7 @@ export class Windows {
     }
     this.#reading?.abort.abort();
     const abort = new AbortController();
-    // Loads one more window on each side, because users scroll in small steps.
+    // Also load one window before and one after, because users scroll in small steps.
     const before = missing.first > 0 && this.#lacks(missing.first - 1, ALL) ? 1 : 0;
     const after = this.#lacks(missing.end, ALL) ? 1 : 0;
     const span = { first: missing.first - before, end: missing.end + after };

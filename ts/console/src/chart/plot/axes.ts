@@ -1,4 +1,4 @@
-/** Plot axes: their labels, and the space that the labels need. */
+/** Configures the plot axes: their labels, and the space that the labels need. */
 import type uPlot from 'uplot';
 import { grouped } from '../../model/format.js';
 import { lastPrice, priceText } from '../candles.js';
@@ -7,12 +7,15 @@ import type { Role } from './pen.js';
 import type { PlotOptions } from './plot-options.js';
 import { DAY, HOUR, LOCAL, MINUTE, MONTH, SECOND, timeTicks, UTC, YEAR } from '../time-ticks.js';
 
-/** The library defines sides in a const enum, which cannot be read with `isolatedModules`. */
+/**
+ * The right side of a plot. uPlot defines its sides in a const enum, which cannot be used with
+ * `isolatedModules`.
+ */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const RIGHT: Pick<uPlot.Axis, 'side'> = { side: 1 };
 
-// Each entry: step, label, and the second line that appears when the year, month, day, hour or
-// minute changes.
+// Each entry contains a step, a label, and second lines that appear when the year, month, day, hour
+// or minute changes.
 const DATE_LINE = '\n{D} {MMM} {YYYY}';
 const DAY_LINE = '\n{D} {MMM}';
 const TIME_LABELS = [
@@ -51,10 +54,10 @@ export function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
     { ...shared, space: 70, size: 38, gap: 6, grid, ...acrossOf(options) },
     {
       ...shared,
-      // Prices are labelled on the right, next to the newest price.
+      // Price labels are on the right, next to the newest price.
       ...(candles ? RIGHT : {}),
       gap: 6,
-      // Contrary to its types, the library passes no labels before its first layout pass.
+      // Despite its type definitions, uPlot passes no labels before its first layout pass.
       size,
       values,
       grid,
@@ -67,7 +70,7 @@ export function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
 
 const SECOND_AXIS: uPlot.Axis = { scale: 'second', gap: 6, grid: { show: false } };
 
-/** Labels of the rows of a heat map, as many as fit. */
+/** Labels as many rows of a heat map as fit. */
 function heatRows({ data }: PlotOptions): uPlot.Axis {
   return {
     space: 16,
@@ -84,7 +87,7 @@ function heatRows({ data }: PlotOptions): uPlot.Axis {
 
 const NAME_SHOWN = 12;
 
-/** Configuration of the x axis and its labels. */
+/** Configures the x axis and its labels. */
 function acrossOf({ axis, kind, data, zone, drawOptions }: PlotOptions): uPlot.Axis {
   switch (axis) {
     case 'time':
@@ -114,7 +117,9 @@ function shortName(name: string): string {
   return name.length > NAME_SHOWN ? `${name.slice(0, NAME_SHOWN - 1)}…` : name;
 }
 
-/** Short notation for large and tiny numbers, full notation for others. */
+/**
+ * Formats a number for an axis. Large and tiny numbers are shortened, others are written in full.
+ */
 export function axisNumber(value: number): string {
   const size = Math.abs(value);
   if (size >= 1e12) {

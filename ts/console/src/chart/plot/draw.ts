@@ -1,4 +1,4 @@
-/** Draws series according to their kind, on the screen and to files. */
+/** Draws the series of each chart kind, on the screen and in exported files. */
 import type { ChartKind } from '../kinds.js';
 import type { ChartData, Point } from '../model.js';
 import type { DrawOptions, Threshold } from '../options.js';
@@ -10,7 +10,7 @@ import { texts } from '../../texts.js';
 /** A series and its drawing style. */
 export interface Stroke {
   readonly points: readonly Point[];
-  /** For a stack: the tops of the series below. */
+  /** Upper edge of the series below. Set only in a stacked chart. */
   readonly base?: readonly Point[];
   readonly colour: string;
   readonly dash: readonly number[];
@@ -21,7 +21,7 @@ const LINE = 1.8;
 const FILL = 0.12;
 const STACK_FILL = 0.55;
 const DOT = 3;
-/** Lines whose points are at least this far apart, in pixels, get dots. */
+/** Minimum distance between points, in pixels, at which a line gets dots. */
 const DOTS_APART = 24;
 const BAR_FRACTION = 0.7;
 const MAX_BAR_WIDTH = 60;
@@ -69,7 +69,7 @@ export function drawStrokes(
   });
 }
 
-/** Runs of points without a gap, in frame coordinates. */
+/** Splits a series into runs of points without gaps, in frame coordinates. */
 function runsOf({ x, y }: Frame, times: readonly number[], { points, scale, base }: Stroke) {
   const runs: { x: number; y: number; base: number | undefined }[][] = [];
   let run: (typeof runs)[number] = [];
@@ -132,7 +132,7 @@ function drawDots(
   });
 }
 
-/** The y coordinate of zero, limited to the frame. */
+/** Returns the y coordinate of zero, clamped to the frame. */
 function floorOf({ y, box }: Frame, scale: string): number {
   const zero = y(0, scale);
   const bottom = box.top + box.height;
@@ -157,7 +157,10 @@ function fillBelow(frame: Frame, times: readonly number[], stroke: Stroke, alpha
   pen.globalAlpha = 1;
 }
 
-/** Draws steps: a value extends forward to the next point, or back to the previous point. */
+/**
+ * Draws steps. Each value extends forward to the next point (`after`), or back to the previous
+ * point (`before`).
+ */
 function drawSteps(
   frame: Frame,
   times: readonly number[],
@@ -194,13 +197,13 @@ function drawSteps(
 }
 
 interface BarSlot {
-  /** For a histogram: width of a bar's range of values. */
+  /** Width of a bar's range of values. Set only for a histogram. */
   readonly width: number | undefined;
   readonly index: number;
   readonly of: number;
 }
 
-/** Draws the bars of one series; the bars of several series are side by side. */
+/** Draws the bars of one series. Bars of several series are drawn side by side. */
 function drawBars(
   frame: Frame,
   times: readonly number[],
@@ -229,13 +232,16 @@ function drawBars(
 
 const HEAT_COLOURS = 7;
 
-/** Number of the colour (out of seven) that represents a value. */
+/** Returns the number of the colour that represents a value, from 1 to 7. */
 export function heatColour(value: number, { low, high }: Pick<HeatCells, 'low' | 'high'>): number {
   const fraction = high > low ? (value - low) / (high - low) : 1;
   return Math.max(1, Math.min(HEAT_COLOURS, Math.floor(fraction * HEAT_COLOURS) + 1));
 }
 
-/** Draws cells by time and series, with the first series at the top. Missing cells stay empty. */
+/**
+ * Draws the cells of a heat map, with the first series at the top. Cells without a value stay
+ * empty.
+ */
 export function drawHeat(frame: Frame, cells: HeatCells, role: Role): void {
   const colours = Array.from({ length: HEAT_COLOURS }, (_, at) => role(`seq-${at + 1}`));
   const { pen } = frame;
@@ -251,7 +257,7 @@ export function drawHeat(frame: Frame, cells: HeatCells, role: Role): void {
         const left = Math.floor(frame.x(start));
         const right = Math.max(left + 1, Math.floor(frame.x(start + cells.width)));
         pen.fillStyle = colours[heatColour(mean, cells) - 1] ?? '';
-        // Leaves a line of background between rows.
+        // Leave a thin line of background between rows.
         pen.fillRect(
           left,
           Math.floor(top),
@@ -317,14 +323,14 @@ export interface Annotation {
 
 const MAX_LABEL_LENGTH = 24;
 
-/** Draws each annotation as a dotted line with its label at the top; a range of time is tinted. */
+/** Draws each annotation as a dotted line with its label at the top. A time range is tinted. */
 export function drawAnnotations(
   frame: Frame,
   annotations: readonly Annotation[],
   role: Role,
 ): void {
   const { pen, box, scale } = frame;
-  // Labels use two rows, and are omitted where they would overlap.
+  // Labels use two rows. A label that would overlap another one is omitted.
   const ends = [-Infinity, -Infinity];
   clipped(frame, () => {
     pen.font = `${11 * scale}px ${role('font-ui')}`;

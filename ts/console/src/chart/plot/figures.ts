@@ -1,4 +1,4 @@
-/** Figures: last values as numbers or gauges, each with a sparkline. */
+/** Draws figures: the last value of each series, as a number with a sparkline or as a gauge. */
 import type { ChartData, Point } from '../model.js';
 import { levelOf, type DrawOptions } from '../options.js';
 import type { Box, Pen, Role } from './pen.js';
@@ -7,14 +7,14 @@ import { texts } from '../../texts.js';
 interface Figure {
   readonly label: string;
   readonly last: number | undefined;
-  /** The previous value, for the direction of the change. */
+  /** The previous value, from which the change is computed. */
   readonly before: number | undefined;
   readonly points: readonly Point[];
 }
 
 const MAX_FIGURES = 12;
 
-/** Last value of each visible series. */
+/** Returns a figure for each visible series, up to `MAX_FIGURES`. */
 export function figuresOf(data: ChartData, shown: readonly boolean[]): Figure[] {
   return data.series
     .filter((_series, index) => shown[index])
@@ -40,7 +40,7 @@ interface FigurePaint {
 
 const GAP = 12;
 
-/** Draws the figures in the number of columns for which they are largest. */
+/** Draws the figures, in as many columns as make each figure largest. */
 export function drawFigures(paint: FigurePaint): void {
   const { figures, width, height, scale } = paint;
   let columns = 1;
@@ -63,7 +63,7 @@ export function drawFigures(paint: FigurePaint): void {
   });
 }
 
-/** Colour of a value's level; the level is also shown as a word. */
+/** Returns the colour of a value's level. The level is also shown as a word. */
 function colourOf({ drawOptions, role }: FigurePaint, value: number | undefined): string {
   const level = value === undefined ? undefined : levelOf(value, drawOptions.thresholds);
   return role(level ?? 'text');
@@ -83,7 +83,7 @@ function levelText({ drawOptions }: FigurePaint, value: number | undefined): str
 const MAX_FONT = 72;
 const MIN_FONT = 11;
 
-/** Sets the largest font size at which a text fits in a box, and returns the size. */
+/** Sets the largest font size at which a text fits in a box. Returns this size. */
 function fitted(
   { pen, scale, role }: FigurePaint,
   text: string,
@@ -139,7 +139,7 @@ function drawNumber(paint: FigurePaint, figure: Figure, box: Box): void {
   }
 }
 
-/** Direction and amount of the change from the previous value. */
+/** Formats the direction and amount of the change from the previous value. */
 function changeText({ text }: FigurePaint, { last, before }: Figure): string {
   if (last === undefined || before === undefined) {
     return '';
@@ -181,7 +181,8 @@ function drawCourse(
 }
 
 /**
- * Ends of a gauge: the values that the user chose, or else round numbers around the shown values.
+ * Returns the ends of a gauge: the limits that the user chose, or else round numbers around all
+ * values.
  */
 export function endsOf(
   { last, points }: Pick<Figure, 'last' | 'points'>,
@@ -207,7 +208,7 @@ function roundUp(value: number): number {
   return ([1, 2, 2.5, 5].find((digit) => digit * power >= value) ?? 10) * power;
 }
 
-/** Angles at which an arc begins and ends. */
+/** Angles at which the arc of a gauge begins and ends. */
 const FIRST_ANGLE = Math.PI * 0.8;
 const LAST_ANGLE = Math.PI * 2.2;
 

@@ -1,14 +1,14 @@
-/** Draws the library's axes again with another pen. */
+/** Draws the axes of uPlot with another pen, for exported images. */
 import type uPlot from 'uplot';
 import type { Frame, Role } from './pen.js';
 
-/** Fields that the library adds to an axis after drawing it. */
+/** Fields that uPlot adds to an axis when it draws it. */
 interface DrawnAxis {
   readonly _splits?: readonly (number | null)[];
   readonly _values?: readonly (string | null)[];
 }
 
-/** The library's constant for the right side. */
+/** uPlot's constant for the right side. */
 const RIGHT = 1;
 const GAP = 8;
 const LINE = 14;

@@ -1,4 +1,4 @@
-/** Drawing operations, provided by a canvas and by the SVG writer. */
+/** Drawing operations that both a canvas and the SVG writer provide. */
 export type Pen = Pick<
   CanvasRenderingContext2D,
   | 'save'
@@ -26,7 +26,7 @@ export type Pen = Pick<
   | 'textBaseline'
 >;
 
-/** Value of a design token in the current theme. */
+/** Returns the value of a design token in the current theme. */
 export type Role = (name: string) => string;
 
 export interface Box {
@@ -49,7 +49,7 @@ export interface Frame {
   readonly to: number;
 }
 
-/** Clips drawing to the frame. */
+/** Calls `draw` with drawing clipped to the frame. */
 export function clipped({ pen, box }: Frame, draw: () => void): void {
   pen.save();
   pen.beginPath();

@@ -1,6 +1,7 @@
 /**
- * Draws chart data with uPlot: axes, candles, labels at the ends of lines. Colours are read from
- * the design tokens when the plot is created; it is recreated when the theme or the data changes.
+ * Draws chart data with uPlot: axes, candles, labels at the ends of lines. The plot reads its
+ * colours from the design tokens when it is created. A change of the theme or the data recreates
+ * the plot.
  */
 import uPlot from 'uplot';
 import { axesOf, axisNumber } from './axes.js';
@@ -17,13 +18,13 @@ import { UtcDate } from '../time-ticks.js';
 
 export interface Plot {
   resize(): void;
-  /** Moves the crosshair by a number of points, for the keyboard. */
+  /** Moves the crosshair by a number of points. Used by the keyboard shortcuts. */
   moveCursor(steps: number): void;
-  /** Index of the point under the crosshair. */
+  /** Returns the index of the point under the crosshair. */
   cursorIndex(): number | undefined;
   /** Draws the plot with another pen, in device pixels. */
   paint(pen: Pen): void;
-  /** In CSS pixels. */
+  /** Returns the size in CSS pixels. */
   size(): { readonly width: number; readonly height: number };
   destroy(): void;
 }
@@ -36,7 +37,7 @@ const FIRST_TICK = 32;
 const LABEL_HEIGHT = 14;
 const LABELLED_SERIES = 8;
 const VOLUME_SERIES = 4;
-/** Width of a heat map's cell, in pixels. */
+/** Minimum width of a heat map cell, in pixels. */
 const MIN_CELL = 6;
 /** Minimum length of a drag that selects a range, in pixels. */
 const MIN_DRAG = 4;
@@ -53,7 +54,7 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
       ms: 1,
       tzDate: (at) => (options.zone === 'utc' ? new UtcDate(at) : new Date(at)),
       legend: { show: false },
-      // Without an axis on the left, the first tick label needs space there.
+      // If there is no axis on the left, leave space there for the first tick label.
       padding: [10, hasRightAxis ? 0 : endMargin(options), 0, candles ? FIRST_TICK : 0],
       cursor: {
         drag: { x: true, y: false, setScale: false },
@@ -91,7 +92,10 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
   };
 }
 
-/** Synchronizes only the crosshair. Otherwise a drag would select its range in every plot. */
+/**
+ * Synchronizes only the crosshair between plots. Otherwise, a drag would select its range in every
+ * plot.
+ */
 function syncedBy(key: string): uPlot.Cursor.Sync {
   const isMove = (type: string): boolean => type === 'mousemove' || type === 'mouseleave';
   return { key, setSeries: false, filters: { pub: isMove, sub: isMove } };
@@ -109,7 +113,7 @@ function frameOf(self: uPlot, pen: Pen): Frame {
   };
 }
 
-/** Draws everything inside the axes: series, thresholds, annotations and labels. */
+/** Draws the content of the plot: series, thresholds, annotations and labels. */
 function drawAll(frame: Frame, options: PlotOptions, role: Role): void {
   const { kind, data, drawOptions, annotations, axis } = options;
   const text = (value: number): string => valueText(value, drawOptions, axisNumber);
@@ -120,7 +124,7 @@ function drawAll(frame: Frame, options: PlotOptions, role: Role): void {
     drawHeat(frame, heatCells(data, frame.box.width / (MIN_CELL * frame.scale)), role);
   } else {
     const strokes = strokesOf(options, role);
-    // In a stack, lower series are drawn over higher ones.
+    // In a stacked chart, draw lower series over higher ones.
     drawStrokes(frame, kind, data, kind === 'stacked' ? strokes.toReversed() : strokes);
   }
   if (kind !== 'heatmap' && kind !== 'histogram') {
@@ -159,7 +163,7 @@ function colourOf(kind: ChartKind, series: number, role: Role): string {
   return role(colour === 0 ? 'line-control' : `chart-${colour}`);
 }
 
-/** The dragged section of the axis becomes the visible range. */
+/** Makes the range that the user dragged the visible range. */
 function zoomTo(self: uPlot, { onZoom }: PlotOptions): void {
   const { left, width } = self.select;
   if (width < MIN_DRAG) {
@@ -170,7 +174,7 @@ function zoomTo(self: uPlot, { onZoom }: PlotOptions): void {
   onZoom(range);
 }
 
-/** With Shift, a drag moves the visible range instead of selecting a new one. */
+/** Moves the visible range. A drag with Shift does this instead of selecting a new range. */
 function pan(self: uPlot, start: MouseEvent, { onPan }: PlotOptions): null {
   const end = (event: MouseEvent): void => {
     const width = self.over.clientWidth || 1;
@@ -180,7 +184,7 @@ function pan(self: uPlot, start: MouseEvent, { onPan }: PlotOptions): null {
   return null;
 }
 
-/** Margin beside the first and last point, which the frame would otherwise cut off. */
+/** Returns the margin that keeps the frame from cutting off the first and last point. */
 function sideOf({ kind, axis, data }: PlotOptions): number {
   if (axis === 'names') {
     return 0.6;
@@ -199,8 +203,8 @@ function sideOf({ kind, axis, data }: PlotOptions): number {
 }
 
 /**
- * Leaves space between the candles and the frame, and between the candles and the volume bars below
- * them.
+ * Configures the scales. Leaves space between the candles and the frame, and between the candles
+ * and the volume bars below them.
  */
 function scalesOf(options: PlotOptions): uPlot.Scales {
   const { kind, data, range, axis } = options;
@@ -221,11 +225,14 @@ function scalesOf(options: PlotOptions): uPlot.Scales {
   };
 }
 
-/** The library defines scale types in a const enum, which cannot be read with `isolatedModules`. */
+/**
+ * A logarithmic scale. uPlot defines its scale types in a const enum, which cannot be used with
+ * `isolatedModules`.
+ */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const LOGARITHMIC: Pick<uPlot.Scale, 'distr' | 'log'> = { distr: 3, log: 10 };
 
-/** Range of the y axis: the limits that the user chose, or else the smallest and largest values. */
+/** Configures the y axis. Its range has the limits that the user chose, or else fits the values. */
 function downOf({ kind, data, drawOptions }: PlotOptions): uPlot.Scale {
   const { isLog, min, max } = drawOptions;
   const hasVolume = kind === 'candles' && data.series.length > VOLUME_SERIES;
@@ -254,7 +261,7 @@ function downOf({ kind, data, drawOptions }: PlotOptions): uPlot.Scale {
   };
 }
 
-/** Kinds whose y axis begins at zero, because they compare sizes. */
+/** Chart kinds that compare sizes, so that the y axis must include zero. */
 const FROM_ZERO: ReadonlySet<ChartKind> = new Set(['bars', 'stacked', 'histogram', 'depth']);
 
 function fromZero(min: number | null, max: number | null): uPlot.Range.MinMax {
@@ -279,7 +286,10 @@ function endMargin({ kind, data, shown }: PlotOptions): number {
   return Math.min(LABEL_MARGIN, 18 + longest * 7);
 }
 
-/** The library manages only the values and the crosshair's points; this module draws the series. */
+/**
+ * Configures the series. uPlot manages only their values and crosshair points, and this module
+ * draws them.
+ */
 function seriesOf({ kind, data, shown, colours, second }: PlotOptions, role: Role): uPlot.Series[] {
   return data.series.map(({ label }, index) => {
     const own = { label, paths: () => null, points: { show: false } };
@@ -293,8 +303,8 @@ function seriesOf({ kind, data, shown, colours, second }: PlotOptions, role: Rol
 }
 
 /**
- * Labels each line at its end. Labels that would collide are omitted; the chips below name these
- * series.
+ * Labels each line at its end. Labels that would overlap are omitted, because the chips below the
+ * chart also name the series.
  */
 function drawLabels(frame: Frame, options: PlotOptions, role: Role): void {
   const { kind, data, shown, second, axis } = options;

@@ -1,4 +1,4 @@
-/** A pen that writes SVG, a scalable image of lines and text. */
+/** A pen that writes an SVG image. */
 import type { Pen } from './pen.js';
 
 interface State {
@@ -54,7 +54,8 @@ export class SvgPen implements Pen {
   }
 
   /**
-   * The SVG file, `width` by `height` CSS pixels, drawn with `scale` device pixels per CSS pixel.
+   * Returns the SVG file. `width` and `height` are in CSS pixels, and `scale` is the number of
+   * device pixels per CSS pixel.
    */
   text(width: number, height: number, scale: number, title: string): string {
     const box = `0 0 ${num(width * scale)} ${num(height * scale)}`;
@@ -103,7 +104,7 @@ export class SvgPen implements Pen {
   arc(x: number, y: number, radius: number, from: number, to: number): void {
     const point = (angle: number): string =>
       `${num(x + radius * Math.cos(angle))} ${num(y + radius * Math.sin(angle))}`;
-    // An arc cannot end where it begins: a full circle needs two halves.
+    // An SVG arc cannot end where it begins, so a full circle needs two halves.
     const middle = (from + to) / 2;
     const move = this.#path === '' ? 'M' : 'L';
     const half = (angle: number): string => `A${num(radius)} ${num(radius)} 0 0 1 ${point(angle)}`;
@@ -235,7 +236,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': '&quot;',
 };
 
-/** Escapes text for XML; characters that XML does not allow are replaced. */
+/** Escapes text for XML, and replaces characters that XML does not allow. */
 function escaped(text: string): string {
   const allowed = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd');
   return allowed.replace(/[&<>"]/g, (one) => ENTITIES[one] ?? one);
