@@ -1,4 +1,4 @@
-/** Results that a tab shows across a page reload. */
+/** Results that a tab still shows after the page is reloaded. */
 import { seriousViolations } from './axe.js';
 import { type ConsolePage, statementOf } from './console-page.js';
 import { openBrowser, BrowserUser, serverFor } from './user.js';

@@ -178,7 +178,10 @@ const BEGINNING =
 /** Maximum length of a date; longer strings are not dates. */
 const MAX_DATE_LENGTH = 64;
 
-/** Returns the pattern that matches all strings, or several patterns if their meanings differ. */
+/**
+ * Returns the pattern that matches all strings. If several match and give different dates, returns
+ * one for each order of day, month and year; null if none matches.
+ */
 export function datePattern(texts: readonly string[]): TimestampFormat | AmbiguousDates | null {
   const forms = formsOf(texts[0] ?? '').filter(
     (form) => countMatches(texts, form) === texts.length,

@@ -670,7 +670,7 @@ export class Conversation {
     return true;
   }
 
-  /** Runs a portal, so that it can be cancelled while it runs. */
+  /** Runs a portal that can be cancelled while it runs. */
   private async run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
     this.refuseIfClosed();
     this.running = portal;

@@ -277,7 +277,7 @@ impl TableSnapshot {
         );
     }
 
-    /// Returns the slice of a fragment whose first row has the identifier `row`.
+    /// Returns a slice of the fragment, beginning at the row with the identifier `row`.
     fn slice(&self, fragment: &Fragment, row: i64) -> Slice {
         Slice {
             head: Arc::clone(&self.head),

@@ -288,7 +288,7 @@ impl ColumnBuffer {
             let is_valid = cell(&mut self.values, row);
             if is_valid && self.layout == Layout::Bytes {
                 let end = u32::try_from(self.values.len()).map_err(|_| {
-                    EngineError::internal("a message has more than 4 GiB of strings")
+                    EngineError::internal("a message contains more than 4 GiB of strings")
                 })?;
                 self.ends.push(end);
             }

@@ -29,7 +29,7 @@ const LEAST: &str = "least";
 const GREATEST: &str = "greatest";
 const NULLS: &str = "nulls";
 
-/// Returns the comparison inside a test, which may also accept two nulls.
+/// Returns the comparison in a test. The test may also treat two nulls as equal.
 fn compared(test: &Expr) -> Option<&BinaryExpr> {
     match test {
         Expr::IsTrue(inner) => compared(inner),

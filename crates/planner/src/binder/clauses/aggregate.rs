@@ -251,7 +251,7 @@ pub(crate) fn refuse_order(aggregate: &Expr, clause: &str) -> EngineResult<()> {
     }
     let message = format!("ORDER BY inside a function is not supported with {clause}");
     Err(EngineError::new(ErrorCode::NotSupported, message)
-        .with_hint("rows are read in time order: order the result of a sub-query instead"))
+        .with_hint("rows are read in time order: to sort them, move this query into a sub-query"))
 }
 
 /// Removes the ORDER BY from an aggregate whose input is already in that order.

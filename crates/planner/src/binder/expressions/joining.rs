@@ -21,7 +21,7 @@ enum Origin<'r> {
     Around,
 }
 
-/// Returns a condition from WHERE over these rows. An equality between two sources becomes a join
+/// Returns a WHERE condition on these rows. An equality between two sources becomes a join
 /// key.
 pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
     let Expr::ScalarFunction(call) = &term.expr else { return term };

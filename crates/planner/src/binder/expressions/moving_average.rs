@@ -134,7 +134,7 @@ fn smoothing(kind: &str, number: f64, unit: SqlType, at: Span) -> EngineResult<S
             let per_unit = match unit {
                 SqlType::Timestamp => 1_000.0,
                 SqlType::TimestampNs => 1.0,
-                _ => return Err(refused("a time unit requires ORDER BY a timestamp", at)),
+                _ => return Err(refused("a time unit requires ORDER BY on a timestamp", at)),
             };
             Ok(Smoothing::Decay((number * nanos as f64 / per_unit).to_bits()))
         }

@@ -32,7 +32,7 @@ pub(crate) fn table_of(plan: &LogicalPlan) -> EngineResult<TableId> {
             LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
                 let provider = source_as_provider(&scan.source).map_err(error::plan)?;
                 let Some(table) = provider.downcast_ref::<SnapshotTable>() else {
-                    return Err(refused("it does not read a table of the database"));
+                    return Err(refused("it does not read any table of the database"));
                 };
                 return Ok(table.table().schema().id);
             }
