@@ -41,7 +41,7 @@ test.after.always(async () => {
 const error = async (who: string, query: string): Promise<string> =>
   (await exec(server, who, query)).error ?? '';
 
-test('OWNED BY cannot lend a view rights that its creator lacks', async (t) => {
+test('OWNED BY cannot give a view rights that its creator lacks', async (t) => {
   const mal = `mal:${PASSWORD}`;
   await run(
     server,
@@ -273,7 +273,7 @@ test('a reader’s condition is not evaluated for rows that the view filters out
   t.not(await error(ADMIN, `SELECT count() FROM staff WHERE ${conditions[2] ?? ''}`), '');
 });
 
-test('EXPLAIN shows the plan inside a view only to users who may read its tables', async (t) => {
+test('EXPLAIN shows a view’s plan only to users who may read the view’s tables', async (t) => {
   const uma = `uma:${PASSWORD}`;
   await run(
     server,
@@ -297,7 +297,7 @@ test('EXPLAIN shows the plan inside a view only to users who may read its tables
   }
 });
 
-test('grants follow columns when one statement renames several', async (t) => {
+test('grants follow columns when one statement renames several columns', async (t) => {
   const ida = `ida:${PASSWORD}`;
   await run(
     server,
@@ -472,7 +472,7 @@ test('the ASSUME right is checked again at every statement', async (t) => {
   }
 });
 
-test('a grant on a future table name does not expose a table renamed to it', async (t) => {
+test('a grant on an unused table name does not expose a table renamed to that name', async (t) => {
   const ann = `ann:${PASSWORD}`;
   await run(
     server,

@@ -40,7 +40,7 @@ async function linesOf(server: TestServer, file = 'audit.jsonl'): Promise<readon
     .map((line) => JSON.parse(line) as Line);
 }
 
-test('logins, changes, exports, imports, reloads and settings are logged', async (t) => {
+test('the audit log records logins, changes, exports, imports, reloads and settings', async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   await run(server, 'CREATE TABLE x (i INT)', "CREATE USER ann WITH PASSWORD 'a'");
@@ -100,7 +100,7 @@ test('logins, changes, exports, imports, reloads and settings are logged', async
   t.is(lines.find(({ command }) => command === 'EXPORT')?.text, "SELECT '****' FROM x");
 });
 
-test('files rotate by size, and the chain continues across files and restarts', async (t) => {
+test('audit files rotate by size; the hash chain spans all files and restarts', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const setting = { fileBytes: 2000, files: 3, failed: (): void => undefined };
   let written = 0;
@@ -123,7 +123,7 @@ test('files rotate by size, and the chain continues across files and restarts', 
   t.not(brokenLine(changed), null);
 });
 
-test('a single audit file restarts at its size limit; without a limit it grows', async (t) => {
+test('a single audit file starts over at its size limit; without a limit it grows', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const failed = (): void => undefined;
   const write = async (fileBytes: number): Promise<string> => {
@@ -140,7 +140,7 @@ test('a single audit file restarts at its size limit; without a limit it grows',
   await t.throwsAsync(readFile(`${path}.1`), { code: 'ENOENT' });
 });
 
-test('a statement that cannot be recorded is refused until recording works again', async (t) => {
+test('changes are refused until the audit log can be written again', async (t) => {
   const server = await startAccessServer(
     undefined,
     'acl.audit.file.size=2000',

@@ -190,7 +190,7 @@ test('every catalog list shows exactly the objects that the user has rights on',
   }
 });
 
-test('a foreign key does not reveal columns that the user may not see', async (t) => {
+test('a foreign key does not reveal columns hidden from the user', async (t) => {
   await run(
     server,
     'CREATE TABLE kept (shown INT, hidden INT, PRIMARY KEY (hidden))',

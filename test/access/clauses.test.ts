@@ -76,7 +76,7 @@ async function cleanUp(): Promise<void> {
   }
 }
 
-test.serial(`each of ${CLAUSES.length} clauses requires the right on its column`, async (t) => {
+test.serial(`all ${CLAUSES.length} clauses require the right on columns they read`, async (t) => {
   const problems: string[] = [];
   for (const clause of CLAUSES) {
     const { column, text } = clause;
@@ -94,7 +94,7 @@ test.serial(`each of ${CLAUSES.length} clauses requires the right on its column`
   t.deepEqual(problems, []);
 });
 
-test.serial('clauses require the right on their column over every protocol', async (t) => {
+test.serial('every protocol requires the right on each column that a clause reads', async (t) => {
   const queries = CLAUSES.filter(({ isQuery, text }) => isQuery && !text.startsWith('sec'));
   const problems: string[] = [];
   for (const [name, way] of Object.entries(WAYS)) {
@@ -182,7 +182,7 @@ const STATEMENTS = ITEMS.filter(({ kind, hasUsers }) => kind === 'works' && hasU
  * A statement that cannot be bound without a column reads that column, whichever clause names it.
  * The statement must be refused for a user who has every permission except the one on that column.
  */
-test.serial('every grammar statement that reads a column requires the right on it', async (t) => {
+test.serial('every statement that reads a column requires the right on that column', async (t) => {
   const validate = async (who: string, text: string): Promise<string> => {
     const url = `${server.url}/api/v1/sql/validate?query=${encodeURIComponent(text)}`;
     const answer = await fetch(url, { headers: credentials(who) });

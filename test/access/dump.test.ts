@@ -50,7 +50,7 @@ test('a dump recreates the same users and rights on another server', async (t) =
   }
 });
 
-test('a dump can be limited to categories, and omits objects hidden from the user', async (t) => {
+test('a dump can be limited to categories and omits objects hidden from the user', async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   await run(

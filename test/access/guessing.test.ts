@@ -54,7 +54,7 @@ test('failed logins are counted across protocols', async (t) => {
   t.is(await wireLogin('ann', 'a'), '28000');
 });
 
-test('a correct password without the permission is not a failed login', async (t) => {
+test('a correct password without login permission does not count as a failed login', async (t) => {
   for (let round = 0; round <= MAX_FAILURES; round += 1) {
     t.is(await wireLogin('bob', 'b'), '42501');
   }
@@ -68,7 +68,7 @@ test('concurrent attempts count the same as sequential attempts', async (t) => {
   t.is(statuses.filter((status) => status === 429).length, 3 * MAX_FAILURES);
 });
 
-test('addresses in one IPv6 network share a failure limit', (t) => {
+test('addresses in one IPv6 network share a login failure limit', (t) => {
   const limiter = new FailureLimiter(() => 0);
   for (let round = 0; round < MAX_FAILURES; round += 1) {
     limiter.failed('admin', `2001:db8:1:2::${round.toString(16)}`);

@@ -3,7 +3,7 @@ import test from 'ava';
 import { suiteSeed } from '../seed.js';
 import { identityDifferences } from './identities.js';
 
-test('500 random histories of users with reused names match the model', async (t) => {
+test('500 random histories that reuse user names match the model', async (t) => {
   t.timeout(10 * 60_000);
   t.deepEqual(await identityDifferences(500, suiteSeed()), []);
 });

@@ -74,7 +74,7 @@ test('the login queue is fair between addresses, then between connections', (t) 
   t.is(waiting.size, 4);
 });
 
-test('logged-in connections are served first, connections with failures last', (t) => {
+test('logged-in connections are served first and connections with failed logins last', (t) => {
   const flood = ['a/1/1/1', 'a/2/1/3', 'a/3/1/2', 'a/4/1/4'];
   const others = ['a/8/1', 'a/9/1', 'a/9/2', 'a/7/1/-1', 'a/7/2/-1'];
   t.deepEqual(order(queue(20, ...flood, ...others)), [
@@ -119,7 +119,7 @@ class Connection extends EventEmitter {
   destroyed = false;
 }
 
-test('hashes of closed connections are skipped, and the hash queue is bounded', async (t) => {
+test('hash requests of closed connections are skipped; the hash queue is bounded', async (t) => {
   const pool = new HashPool(1);
   const request = { password: 'p', salt: Buffer.alloc(16), iterations: 200_000, keyBytes: 32 };
   const open = new Connection();
@@ -227,7 +227,7 @@ test.serial('during 2,000 bad logins, logged-in connections are served first', a
 });
 
 test.serial(
-  'during 2,000 bad logins, a first login is served next and DDL is not delayed',
+  'during 2,000 bad logins, a valid new login is served next and DDL is not delayed',
   async (t) => {
     const flood = new Flood();
     await flood.begin(server, 1);

@@ -14,7 +14,7 @@ test('random grants, revokes and schema changes agree with the reference model',
   t.deepEqual(differences(10_000, suiteSeed()), []);
 });
 
-test('a revoke at a lower level keeps the other grants', (t) => {
+test('a column-level revoke keeps the grants on the other columns and tables', (t) => {
   const all = grant(NO_GRANTS, 'SELECT', 'database', true);
   const less = revoke(all, 'SELECT', { table: 't', columns: ['A'] }, SCHEMA);
   t.deepEqual(
@@ -31,7 +31,7 @@ test('a revoke at a lower level keeps the other grants', (t) => {
   t.deepEqual(asks('new'), { column: null });
 });
 
-test('a grant at a lower level merges into one at a higher level', (t) => {
+test('a database-level grant replaces table-level grants of the same permission', (t) => {
   let grants = grant(NO_GRANTS, 'INSERT', { table: 't' }, false);
   grants = grant(grants, 'INSERT', 'database', false);
   grants = grant(grants, 'INSERT', { table: 'u' }, false);

@@ -35,7 +35,7 @@ async function folder(t: ExecutionContext): Promise<string> {
 
 const NAMES = ['admin', 'ann', 'bob', 'nobody', 'noone', 'x'];
 
-test('salts and iteration counts do not distinguish existing and unknown users', async (t) => {
+test('salts and iteration counts do not reveal whether a user exists', async (t) => {
   const root = await folder(t);
   const start = (rounds: number): Promise<TestServer> =>
     startTestServer({
@@ -84,7 +84,7 @@ test('salts and iteration counts do not distinguish existing and unknown users',
   await server.stop();
 });
 
-test('a reload reveals nothing when the database has no users', async (t) => {
+test('a configuration reload does not reveal the user set in server.conf', async (t) => {
   const file = join(await folder(t), 'server.conf');
   await writeFile(file, 'pg.password=one\n');
   const server = await startTestServer({ args: ['--config', file] });

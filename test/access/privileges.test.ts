@@ -82,7 +82,7 @@ test('the administrator has every privilege', async (t) => {
   );
 });
 
-test('privilege functions accept catalog columns, as clients use them', async (t) => {
+test('privilege functions accept catalog columns, as in client queries', async (t) => {
   const question = (table: string): string =>
     `SELECT c.relname FROM pg_catalog.pg_class c
       WHERE c.relname IN ('t', 'in', 'u', 'v') AND has_table_privilege(${table}, 'SELECT')

@@ -56,7 +56,7 @@ test('SET ROLE assumes a service account, and every form of RESET leaves it', as
   await client.end();
 });
 
-test('SET ROLE to a forbidden role and SET SESSION AUTHORIZATION are refused', async (t) => {
+test('SET SESSION AUTHORIZATION and SET ROLE to a forbidden role are refused', async (t) => {
   const client = await connect(server, 'ann', 'a');
   const refused = 'Access denied [ASSUME SERVICE ACCOUNT other]';
   await t.throwsAsync(client.query('SET ROLE other'), { message: refused });

@@ -87,7 +87,7 @@ test.serial('EXCLUDE grants all other columns', async (t) => {
 });
 
 test.serial(
-  'a lower-level revoke keeps grants on existing objects and excludes new ones',
+  'revoking one table from ALL TABLES keeps other existing tables but not new ones',
   async (t) => {
     await run(server, 'GRANT SELECT ON ALL TABLES TO ann', 'REVOKE SELECT ON t FROM ann');
     await run(server, 'CREATE TABLE later (x INT)');
@@ -105,7 +105,7 @@ test.serial('granting again without the grant option removes the option', async 
   t.regex(await error(ANN, 'GRANT SELECT ON t TO ops'), /WITH GRANT OPTION/);
 });
 
-test.serial('the creator owns the object, with grant option, until revoked', async (t) => {
+test.serial('the creator has all rights, with grant option, until they are revoked', async (t) => {
   await run(server, 'GRANT CREATE TABLE, CREATE VIEW, CREATE SERVICE ACCOUNT TO ann');
   await run(server, 'GRANT ADD COLUMN ON t TO ann');
   for (const statement of [
@@ -125,7 +125,7 @@ test.serial('the creator owns the object, with grant option, until revoked', asy
   await run(server, 'DROP VIEW seen', 'DROP SERVICE ACCOUNT bot');
 });
 
-test.serial('OWNED BY names another owner', async (t) => {
+test.serial('OWNED BY assigns another owner', async (t) => {
   await run(server, 'CREATE TABLE given (x INT) OWNED BY ops');
   await run(server, 'CREATE VIEW given_view AS (SELECT x FROM given) OWNED BY ops');
   t.true((await permissions('ops')).includes('DROP TABLE given G'));
@@ -159,7 +159,7 @@ test.serial('WITH VERIFICATION requires that the objects and principals exist', 
 });
 
 test.serial(
-  'a view with a fixed variable hides rows, and its reader cannot override it',
+  'a view hides rows with a fixed variable that its reader cannot override',
   async (t) => {
     await run(
       server,

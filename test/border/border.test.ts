@@ -22,7 +22,7 @@ test('the native interface has at most 30 functions', async (t) => {
   t.true(functions.length <= MAX_FUNCTIONS, functions.join('\n'));
 });
 
-test('rows that are written can be read back', async (t) => {
+test('written rows can be read back', async (t) => {
   await withDatabase(async (database) => {
     await run(database, 'create table t (ts timestamp, s symbol, x double) timestamp(ts)');
     await run(database, "insert into t values ('2024-01-02', 'b', 2.5), ('2024-01-01', 'a', null)");
@@ -49,7 +49,7 @@ test('time elapsed before prepare counts towards the timeout', async (t) => {
   });
 });
 
-test('a small query completes within its call; a large query does not', async (t) => {
+test('a small query completes within its call; a large query runs asynchronously', async (t) => {
   await withDatabase(async (database) => {
     await run(
       database,
@@ -99,7 +99,7 @@ test('a small query completes within its call; a large query does not', async (t
   });
 });
 
-test('a query that times out or has an expensive parameter completes later', async (t) => {
+test('a query that timed out or has an expensive parameter runs asynchronously', async (t) => {
   await withDatabase(async (database) => {
     await run(database, "create table one as (select 'x'::varchar s)");
     const isDoneAtOnce = async (

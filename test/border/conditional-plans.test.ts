@@ -144,7 +144,7 @@ async function fill(database: Database): Promise<void> {
   await run(database, 'CREATE VIEW v AS (SELECT * FROM t WHERE d > 20)');
 }
 
-test('a plan cached for other values returns the same result as a new plan', async (t) => {
+test('a plan cached for other parameter values returns the same rows as a new plan', async (t) => {
   const random = new Random(suiteSeed());
   await withDatabase(async (database) => {
     await fill(database);
@@ -353,7 +353,7 @@ function lastOf(rows: readonly unknown[][], keys: readonly number[]): unknown[][
 
 for (const dedup of [false, true]) {
   const keys = dedup ? 'upserted keys' : 'keys';
-  test(`the latest row per ${keys} matches a full scan`, async (t) => {
+  test(`the latest row for each of the ${keys} matches a full scan`, async (t) => {
     const random = new Random(suiteSeed());
     await withDatabase(async (database) => {
       const upsert = dedup ? ' DEDUP UPSERT KEYS(ts, s)' : '';
@@ -433,7 +433,7 @@ function changeOfManyRows(random: Random): string {
 }
 
 for (const dedup of [false, true]) {
-  test(`latest rows of many symbols match a full scan${dedup ? ', upserted' : ''}`, async (t) => {
+  test(`latest rows of many symbols match a full scan${dedup ? ' with dedup' : ''}`, async (t) => {
     const random = new Random(suiteSeed());
     await withDatabase(async (database) => {
       const upsert = dedup ? ' DEDUP UPSERT KEYS(ts, s)' : '';

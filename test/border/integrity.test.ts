@@ -43,7 +43,7 @@ async function create(database: Database): Promise<void> {
   }
 }
 
-test('a backup is taken while the database is open, and restored', async (t) => {
+test('a backup taken while the database is open can be restored', async (t) => {
   await withRoot(async (root) => {
     const database = await openDatabase({ root });
     await create(database);

@@ -60,7 +60,7 @@ test('every call succeeds if no fault is injected', async (t) => {
 });
 
 for (const [point, calls] of Object.entries(POINTS)) {
-  test(`a panic at ${point} becomes an error and the database continues`, async (t) => {
+  test(`a panic at ${point} becomes an error, and the database continues to work`, async (t) => {
     const failures = await failuresWith(point);
     const failed = calls.filter((call) => failures[call] === 'Internal');
     t.true(failed.length > 0, `expected one of ${calls.join(', ')} in ${JSON.stringify(failures)}`);

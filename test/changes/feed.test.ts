@@ -154,7 +154,7 @@ test('updates, deletes and late rows are reported as time ranges', async (t) => 
   await same(t, server, consumer);
 });
 
-test('a feed accepts a filter, columns or a query, and refuses invalid ones', async (t) => {
+test('a feed accepts a filter, columns or a query and rejects invalid requests', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const filtered = { table: 't', columns: 'x * 2 AS twice, ts', where: "s = 'a'" };
@@ -245,7 +245,7 @@ test('a feed ends when its table is dropped, renamed or altered', async (t) => {
   t.is((await open(t, server, { table: 't', lastId })).status, 410);
 });
 
-test('feeds follow plain views of one table and materialized views', async (t) => {
+test('a feed can follow a materialized view or a plain view of one table', async (t) => {
   const server = await start(t);
   await run(server, TABLE, "CREATE VIEW a AS (SELECT ts, x FROM t WHERE s = 'a')");
   const hourly = 'CREATE MATERIALIZED VIEW v AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1h)';
@@ -273,7 +273,7 @@ test('feeds follow plain views of one table and materialized views', async (t) =
   t.is((await plain.find('rows')).data.dataset?.[0]?.[1], 0);
 });
 
-test('a large commit arrives in chunks; reconnecting clients get the remainder', async (t) => {
+test('a large commit arrives in chunks; a reconnecting client gets the remainder', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   let reader = await open(t, server);

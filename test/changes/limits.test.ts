@@ -37,7 +37,7 @@ async function running(server: TestServer): Promise<number> {
   return Number((await rows(server, query))[0]?.[0]);
 }
 
-test('a slow reader does not block other clients, use memory or miss events', async (t) => {
+test('a slow reader misses no events, uses bounded memory and blocks no client', async (t) => {
   const server = await start(t, 'memory.limit=700M', 'changes.memory=8M');
   const slow = await open(t, server);
   await slow.find('position');
@@ -91,7 +91,7 @@ test('a reader that disconnects in any state frees its feed slot', async (t) => 
   );
 });
 
-test('two hundred feeds receive every row, and cost nothing when idle', async (t) => {
+test('two hundred feeds receive every row and use almost no CPU time when idle', async (t) => {
   const server = await start(t, 'changes.heartbeat=10s');
   const readers = await Promise.all(Array.from({ length: 200 }, () => open(t, server)));
   await Promise.all(readers.map((reader) => reader.find('position')));
@@ -147,7 +147,7 @@ test('a server shutdown ends feeds with an error event', async (t) => {
   t.true(Date.now() - began < 10_000);
 });
 
-test('changes to a table are no longer retained once no client follows it', async (t) => {
+test('changes to a table are discarded once no client follows the table', async (t) => {
   const server = await start(t, 'changes.retention=1s');
   const reader = await open(t, server);
   const { id } = await reader.find('position');

@@ -57,7 +57,7 @@ test('a feed requires a login, the HTTP permission, and SELECT on its table', as
   t.deepEqual((await reader.find('rows')).data.dataset, [['2024-01-01T00:00:00.000000Z', 1]]);
 });
 
-test('revoking a login or permission ends a feed, and nothing more is reported', async (t) => {
+test('a feed ends and reports nothing more after its login or permission is revoked', async (t) => {
   const server = await start(t);
   const changes = [
     ["ALTER USER ann WITH PASSWORD 'another-1234'", /login is no longer valid/],

@@ -29,7 +29,7 @@ test('incorrect usage exits with code 64 and prints one line', async (t) => {
   }
 });
 
-test('a ready server responds, and a signal stops it with exit code 0', async (t) => {
+test('a server responds once ready and exits with code 0 on a signal', async (t) => {
   const server = await startTestServer();
   const response = await fetch(`${server.url}/exec?query=select%201`);
   t.is(response.status, 200);

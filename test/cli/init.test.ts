@@ -14,7 +14,7 @@ async function statusWith(server: TestServer, user: string, password: string): P
   return (await fetch(`${server.url}/exec?query=select%201`, { headers })).status;
 }
 
-test('a server starts with the written configuration, and the password logs in', async (t) => {
+test('the configuration written by init starts a server that accepts the password', async (t) => {
   const root = join(emptyFolder(), 'root');
   const { code, out } = await run('init', '--root', root, '--set', 'query.timeout=7s');
   t.is(code, 0);
@@ -49,7 +49,7 @@ test('an existing configuration is not overwritten', async (t) => {
   t.false(existsSync(join(root, 'conf', 'admin.password')));
 });
 
-test('init refuses invalid settings like the server and writes nothing', async (t) => {
+test('init refuses the same invalid settings as the server and writes nothing', async (t) => {
   for (const [setting, message] of [
     ['query.timeout=soon', /query\.timeout \(--set\): expected a duration/],
     ['http.bnid.to=9000', /http\.bnid\.to/],
@@ -92,7 +92,7 @@ test('the password is read from a file or standard input', async (t) => {
   t.false(existsSync(join(folder, 'x')));
 });
 
-test('the password is prompted for on a terminal and not echoed', (t) => {
+test('on a terminal, init prompts for the password without echoing it', (t) => {
   const root = join(emptyFolder(), 'root');
   const program = [
     'import os, pty, sys, time',
@@ -137,7 +137,7 @@ interface Checked {
   readonly checks: readonly { level: string; check: string; text: string }[];
 }
 
-test('init reports a nearly full disk, its file system and low limits', async (t) => {
+test('init reports a nearly full disk, a temporary file system and low limits', async (t) => {
   const disk = emptyFolder();
   // 5 % of the disk must be free; the file leaves 2 %.
   const script =

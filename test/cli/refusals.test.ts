@@ -11,7 +11,7 @@ import { skip, TOOLS } from '../clients/tools.js';
 import { commandFile, startTestServer } from '../golden/server.js';
 import { emptyFolder, FREE_PORTS, isOneLine, messageOf, run, runUnder, serve } from './run.js';
 
-test('the startup check requires the Node.js version in package.json', (t) => {
+test('the minimum Node.js version of the startup check matches package.json', (t) => {
   const path = new URL('../../../package.json', import.meta.url);
   const { engines } = JSON.parse(readFileSync(path, 'utf8')) as { engines: { node: string } };
   t.is(engines.node, `>=${MIN_NODE}`);
@@ -40,7 +40,7 @@ for (const [name, version] of [
   });
 }
 
-test('a wrong value names the key, the source and the expected form', async (t) => {
+test('the error for a wrong value names the key, the source and the expected form', async (t) => {
   const root = emptyFolder();
   mkdirSync(join(root, 'conf'));
   const file = join(root, 'conf', 'server.conf');
@@ -58,7 +58,7 @@ test('a wrong value names the key, the source and the expected form', async (t) 
   }
 });
 
-test('a second process on a root is refused with the process ID of the first', async (t) => {
+test('the error for a root in use names the process that holds it', async (t) => {
   const server = await startTestServer();
   const { root } = server;
   const holder = `[pid=${server.process.pid ?? 0}]`;
@@ -70,7 +70,7 @@ test('a second process on a root is refused with the process ID of the first', a
   await server.stop();
 });
 
-test('the error for a port in use names the address and its key', async (t) => {
+test('the error for a port in use names the address and the key', async (t) => {
   const blocker = createServer();
   const port = await new Promise<number>((resolve) => {
     blocker.listen(0, '127.0.0.1', () => {
@@ -95,7 +95,7 @@ test('the error for a port in use names the address and its key', async (t) => {
   }
 });
 
-test('the error for an address of another machine names its key', async (t) => {
+test('the error for an address that this machine does not have names the key', async (t) => {
   const setting = ['--set', 'http.bind.to=192.0.2.7:9000', '--set', 'http.user=x'];
   const ended = await serve(emptyFolder(), ...setting, '--set', 'http.password=y');
   t.is(ended.code, 1);

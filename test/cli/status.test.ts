@@ -58,7 +58,7 @@ test('the status endpoint requires its token even if no login is configured', as
   await server.stop();
 });
 
-test('status works for a server with a login, TLS and another base path', async (t) => {
+test('status works for a server with a login, TLS and a custom base path', async (t) => {
   const certificates = new CertificateFolder();
   t.teardown(() => {
     certificates.remove();

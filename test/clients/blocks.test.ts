@@ -67,7 +67,7 @@ test('a block sees its rows in time order; other sessions see them after COMMIT'
   t.is(await ours('SELECT count(), sum(v) FROM own'), '12,108');
 });
 
-test('DEDUP keys apply within a block the same way as after its commit', async (t) => {
+test('DEDUP keys apply within a block as they do after COMMIT', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -122,7 +122,7 @@ test('ROLLBACK TO undoes the rows after a savepoint and keeps earlier rows', asy
   t.is(await ours(all), '1|2|7');
 });
 
-test('statements that commit immediately are refused if the block wrote the table', async (t) => {
+test('statements that commit at once are refused on tables that the block changed', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;

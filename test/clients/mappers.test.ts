@@ -11,7 +11,7 @@ import { answerOf, portFor, program, python, skip, TOOLS } from './harness.js';
 
 const WHEN = '2024-01-01T00:00:00.001Z';
 
-test.serial('knex, TypeORM, Sequelize and Kysely run rows and catalog queries', async (t) => {
+test.serial('knex, TypeORM, Sequelize and Kysely handle rows and catalog queries', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

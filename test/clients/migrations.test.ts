@@ -49,7 +49,7 @@ for (const tool of ['knex', 'typeorm', 'sequelize', 'kysely', 'drizzle']) {
   });
 }
 
-test.serial('gorm runs AutoMigrate, rows and catalog queries', async (t) => {
+test.serial('gorm runs AutoMigrate, handles rows and queries the catalog', async (t) => {
   const port = await portFor(t);
   const client = join(TOOLS, 'bin', 'gorm-client');
   if (port === null) {
@@ -62,7 +62,7 @@ test.serial('gorm runs AutoMigrate, rows and catalog queries', async (t) => {
   t.deepEqual(await answerOf(client, [String(port)]), expected['gorm']);
 });
 
-test.serial('dbt runs seeds, tables, views, incremental models and snapshots twice', async (t) => {
+test.serial('dbt builds seeds, models and snapshots twice, then with --full-refresh', async (t) => {
   const port = await portFor(t);
   const dbt = join(TOOLS, 'dbt', 'bin', 'dbt');
   if (port === null) {

@@ -165,7 +165,7 @@ test('node-postgres: notices, RETURNING rows and DELETE command tags arrive', as
   }
 });
 
-test('node-postgres: rows keep their ORDER BY with sub-queries in the select list', async (t) => {
+test('node-postgres: sub-queries in the select list do not affect ORDER BY', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

@@ -26,7 +26,7 @@ async function programFor(
   return (...args) => run(name, [...connection, ...args], { env: environment });
 }
 
-test('psql: \\copy to and from files and COPY with inline data work', async (t) => {
+test('psql: \\copy reads and writes files, and COPY accepts inline data', async (t) => {
   const psql = await programFor(t, 'psql');
   if (psql === null) {
     return;
@@ -97,7 +97,7 @@ test('psql: the describe commands work', async (t) => {
   }
 });
 
-test('pgbench initializes with keys and vacuum, then runs each query mode', async (t) => {
+test('pgbench -i creates keys and vacuums, then each query mode runs', async (t) => {
   const psql = await programFor(t, 'psql');
   const pgbench = await programFor(t, 'pgbench');
   if (psql === null || pgbench === null) {

@@ -124,7 +124,7 @@ test('a temporary table is dropped with its connection, or at the end of its blo
   t.is(await other.query('SELECT count(*) FROM kept'), '0');
 });
 
-test('a permanent table renamed to the name of a dropped temporary table is kept', async (t) => {
+test('a permanent table that reuses the name of a dropped temporary table is kept', async (t) => {
   const one = await connected(t);
   const other = await connected(t);
   if (one === null || other === null) {
@@ -188,7 +188,7 @@ test('DISCARD drops a temporary view', async (t) => {
   t.regex(await one.query('SELECT m FROM td_view'), /^42P01 /);
 });
 
-test('serial numbers start at 1, per table, and fit their column type', async (t) => {
+test('serial numbers start at 1 in each table and fit their column type', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -246,7 +246,7 @@ test('lastval() and currval() return the values of the current session', async (
   t.regex(await query('SELECT lastval()'), /^55000 /);
 });
 
-test("prepared multi-row inserts: lastval() returns the session's last value", async (t) => {
+test("after a prepared multi-row insert, lastval() returns the session's last value", async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;

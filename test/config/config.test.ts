@@ -47,7 +47,7 @@ test('older key names and both environment prefixes are accepted', (t) => {
   t.is(loadConfig({ environment }).get(KEYS.httpKeepAlive), 7000);
 });
 
-test('unknown keys cause notices, or errors if requested', (t) => {
+test('unknown keys cause notices, or errors in strict mode', (t) => {
   const config = loadConfig({ set: ['no.such.key=1'], environment: { QDB_NOPE: '1', HOME: 'x' } });
   t.is(config.notices.length, 2);
   t.throws(() => loadConfig({ set: ['no.such.key=1', 'config.validation.strict=true'] }), {

@@ -79,7 +79,7 @@ test('adding a configuration key requires one registry entry and one field', asy
   }
 });
 
-test('the engine reads every option, and each option except directories has a key', async (t) => {
+test('the engine reads each option; each one except the directories has a key', async (t) => {
   const types = await readFile(join(ROOT, 'ts/border/types.generated.ts'), 'utf8');
   const files = ['mod.rs', 'root.rs', 'settings.rs'].map((file) => join(OPENING, file));
   const engine = (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n');

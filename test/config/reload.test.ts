@@ -19,7 +19,7 @@ function folderWith(conf: string): string {
   return folder;
 }
 
-test('reloadable keys are applied, others wait; an invalid file changes nothing', (t) => {
+test('a reload applies only reloadable keys; an invalid file changes nothing', (t) => {
   const folder = folderWith('pg.user=one\nquery.timeout=1s\npg.net.connection.limit=5\n');
   const file = join(folder, 'server.conf');
   const config = loadConfig({ file, environment: { QDB_PG_NET_CONNECTION_LIMIT: '7' } });

@@ -36,7 +36,7 @@ test('the embedded library supports COPY, and stops its jobs on close', async (t
   }
 });
 
-test('the embedded library reads text files, and copies from them', async (t) => {
+test('the embedded library can query text files and export the result', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'));
   try {
     await mkdir(join(root, 'import'));

@@ -64,7 +64,7 @@ test('an export accepts any partition unit; NONE writes one file', async (t) => 
   t.deepEqual(await names('plain'), ['plain.parquet']);
 });
 
-test('a partitioned query export runs the query once and leaves no table', async (t) => {
+test('exporting a query by partition runs it once and leaves no table behind', async (t) => {
   const query = 'SELECT ts, x, rnd_int() r FROM t -- all of it\n';
   const end = await unload(server, `COPY (${query}) TO 'query' WITH FORMAT CSV PARTITION_BY MONTH`);
   t.deepEqual(end.counts, [2], end.message ?? '');
@@ -87,7 +87,7 @@ test('CSV exports have a header and delimiter; an empty result has only a header
   t.is(await read('none.csv'), '"s","x"\r\n');
 });
 
-test('a file or partition with the same name is replaced; others are kept', async (t) => {
+test('an export replaces files of the same name and keeps other files', async (t) => {
   const folder = join(server.root, 'export', 'old');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '2024-01-01.csv'), 'old');
@@ -116,7 +116,7 @@ test.serial('paths cannot leave the export directory', async (t) => {
   t.deepEqual(await names('.copy'), []);
 });
 
-test('errors in the statement are reported immediately, with position', async (t) => {
+test('statement errors are reported immediately, with their position', async (t) => {
   for (const [statement, message, position] of [
     ["COPY t TO 'x'", /^export format must be specified/, 10],
     ["COPY t TO 'x' WITH FORMAT json", /^unsupported format/, 26],

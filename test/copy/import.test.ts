@@ -115,7 +115,7 @@ for (const [mode, status, counts, values] of [
   });
 }
 
-test('every kind of malformed line aborts the import or is reported by position', async (t) => {
+test('any malformed line aborts the import or is reported with its position', async (t) => {
   const lines = [
     ['2024-01-02,b,no', 'line 5, field 3: bad syntax'],
     [',b,2', 'line 5, field 1: no designated timestamp'],
@@ -154,7 +154,7 @@ test('the log table is not listed as a user table', async (t) => {
   t.true((await rows(server, 'SELECT id FROM sys.text_import_log')).length > 0);
 });
 
-test('a Parquet file creates a table, or is appended by column names', async (t) => {
+test('a Parquet file creates a table or is appended to one, matched by column name', async (t) => {
   await run(
     server,
     `CREATE TABLE source (${TABLE}`,
@@ -255,7 +255,7 @@ test('missing files, non-files and links out of the directory are refused', asyn
   t.regex((await exec(server, 'SELECT * FROM nothing')).error ?? '', /does not exist/);
 });
 
-test('errors in the statement are reported immediately, with position', async (t) => {
+test('statement errors are reported immediately, with their position', async (t) => {
   for (const [rest, message, position] of [
     ["'../secret.csv'", /^path is outside the import directory/, 12],
     ["'a/../../b'", /^path is outside the import directory/, 12],
@@ -307,7 +307,7 @@ test('two million rows are imported and exported unchanged', async (t) => {
   t.deepEqual((await unload(server, "COPY many TO 'many' WITH FORMAT PARQUET")).counts, [28]);
 });
 
-test('JSON and gzip are imported, and a type is widened if later rows do not fit', async (t) => {
+test('JSON and gzip are imported; a type is widened if later rows do not fit it', async (t) => {
   const values = Array.from({ length: 3000 }, (_, at) => (at === 2500 ? '1.5' : String(at)));
   await put(server, 'wide.csv', `v,w\n${values.map((value) => `${value},x\n`).join('')}`);
   const wide = await load(server, "COPY wide FROM 'wide.csv'");

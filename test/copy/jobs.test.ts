@@ -90,7 +90,7 @@ test('jobs with the same target run in sequence; other jobs overtake them', asyn
   await all.close();
 });
 
-test('cancelling waits until the job has ended; a queued job never starts', async (t) => {
+test('cancel waits for a running job to end; a cancelled queued job never starts', async (t) => {
   const all = jobs();
   const works = ['a', 'b', 'c'].map((target) => new BlockedWork(target));
   const ids: string[] = [];

@@ -122,7 +122,7 @@ test.serial('the log table may be dropped; the next job re-creates it', async (t
   });
 });
 
-test.serial('COPY over the wire protocol returns the same rows', async (t) => {
+test.serial('COPY and COPY … CANCEL return their rows over the wire protocol', async (t) => {
   await withRoot(t, async (server) => {
     const client = pgClient(server.pg);
     await client.connect();

@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { sweepParameters, unexplained } from './parameter-sweep.js';
 
-test('a statement with parameters returns the same result as with literals', async (t) => {
+test('parameters and literals produce the same result', async (t) => {
   const sweep = await sweepParameters();
   const { statements, runs } = sweep;
   const shown = JSON.stringify([[...statements], runs]);

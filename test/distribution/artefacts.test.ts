@@ -21,6 +21,7 @@ import { basename, join } from 'node:path';
 import test from 'ava';
 
 import { has, run, skip } from '../clients/tools.js';
+import { differing, examplesIn, runExamples, scriptOf } from '../documentation/examples.js';
 import { until } from '../until.js';
 import { commandsOf, patternOf, repository } from './deploy-page.js';
 import { containerCommand, imageOf, quoted, stagesOf, stepsOf } from './dockerfile.js';
@@ -30,6 +31,8 @@ const READY = /^tidemark ready http=(\S+) /m;
 /** A user that no account exists for. */
 const UNKNOWN_USER = ['setpriv', '--reuid=54321', '--regid=54321', '--clear-groups'];
 const EXIT_CONFIG = 78;
+/** Begins a line before the output of each example. */
+const MARKER = '--- example ';
 const dist = join(repository, 'scripts', 'dist');
 const out = await mkdtemp(join(tmpdir(), 'tidemark-release-'));
 
@@ -77,7 +80,7 @@ test.serial('the archive runs in any folder, as any user, with an empty environm
     const homeless = await t.throwsAsync(run('env', ['-i', ...user, join(folder, 'linked')]));
     t.regex(homeless.message, /no home directory: set the data directory with --root DIR/);
   }
-  const command = [...user, join(folder, 'linked'), 'serve', '--root', data, ...ports];
+  const command = [...user, join(folder, 'linked'), 'serve', '--demo', '--root', data, ...ports];
   const child = spawn('env', ['-i', ...command], {
     cwd: '/',
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -90,6 +93,8 @@ test.serial('the archive runs in any folder, as any user, with an empty environm
   const url = `http://${READY.exec(output)?.[1] ?? ''}`;
   const answer = await (await fetch(`${url}/exec?query=SELECT+1+AS+one`)).json();
   t.like(answer, { dataset: [[1]] });
+  const examples = await examplesIn('get-started/first-hour.md');
+  await t.notThrowsAsync(runExamples(examples, { url, pg: '' }, folder), 'the first hour works');
   t.regex(await (await fetch(`${url}/`)).text(), /<title>Tidemark<\/title>/);
   t.regex(await (await fetch(`${url}/llms.txt`)).text(), /docs\/time-series\.md/);
   child.kill('SIGTERM');
@@ -139,7 +144,9 @@ test.serial('the Debian package runs as a service on a booted system', async (t)
   await script('deb', out, await artefact('.tar.gz'));
   t.true(commands.length >= 5, 'the page has the commands');
   const folder = await folderOf(t);
-  await writeFile(join(folder, 'check.sh'), serviceChecks(commands));
+  const examples = await examplesIn('get-started/first-hour.md');
+  const hour = scriptOf(examples, MARKER);
+  await writeFile(join(folder, 'check.sh'), serviceChecks(commands, hour));
   const deb = await artefact('.deb');
   const output = await runInSandbox(
     folder,
@@ -164,13 +171,14 @@ END
     { deb },
   );
   t.regex(output, /all checks passed\n$/, output);
+  t.deepEqual(differing(examples, MARKER, output), [], 'the first hour works');
   for (const { output: expected } of commands) {
     t.regex(output, patternOf(expected?.trimEnd() ?? ''));
   }
 });
 
 /** The commands of the page, with what they do not show. */
-function serviceChecks(commands: readonly { readonly code: string }[]): string {
+function serviceChecks(commands: readonly { readonly code: string }[], hour: string): string {
   const [install, first, login, second, purge] = commands.map(({ code }) => code);
   const ready =
     'for i in $(seq 200); do curl -sf localhost:9003/ready > ready && break; sleep .1; done';
@@ -202,6 +210,13 @@ function serviceChecks(commands: readonly { readonly code: string }[]): string {
     systemctl is-active tidemark
     systemctl stop tidemark
     test "$(systemctl show --property Result --value tidemark)" = success
+    install -d -o 54321 -g 54321 /tmp/hour
+    ${UNKNOWN_USER.join(' ')} tidemark serve --demo --root /tmp/hour > /dev/null 2>&1 &
+    ${ready}
+    ${hour}
+    echo '${MARKER}'
+    kill %1
+    wait %1
     systemctl start tidemark
     dpkg --remove tidemark
     ! systemctl is-active tidemark
@@ -223,7 +238,7 @@ function serviceChecks(commands: readonly { readonly code: string }[]): string {
   `;
 }
 
-test.serial('the image starts with its entry point and reports its health', async (t) => {
+test.serial('the image starts via its entry point and reports its health', async (t) => {
   t.timeout(10 * 60_000);
   if (!(await canSandbox('chroot', 'curl'))) {
     skip(t, 'this machine cannot create overlay file systems');

@@ -1,103 +1,17 @@
 /**
- * The SQL and shell examples in the documentation, executed page by page in order. A `sql` block
- * runs over HTTP, a `sh` block in a shell where `localhost:9000` is the server. A `csv` or `text`
- * block that follows is the expected output; for `sql`, it is the output of the last statement. An
- * `sql wire` block runs over the PostgreSQL wire protocol, on its own connection. The programs in
+ * The SQL and shell examples in the documentation, executed page by page. The programs in
  * docs/connect and docs/changes.md have their own tests.
  */
-import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
 import test from 'ava';
 
-import { send } from '../golden/http-client.js';
-import { startTestServer, type TestServer } from '../golden/server.js';
-import { pgClient } from '../pg-client.js';
-import { until } from '../until.js';
+import { startTestServer } from '../golden/server.js';
+import { DOCS, examplesOf, fits, runExamples } from './examples.js';
 import { SETUPS } from './setups.js';
-
-const DOCS = fileURLToPath(new URL('../../../docs', import.meta.url));
-/** The examples' output has the same line endings as the documents. */
-const BLOCK = /^```(sql|sh)(?: ([^\n]*))?\n(.*?)^```$(?:\n+```(csv|text)\n(.*?)^```$)?/gms;
-
-interface Example {
-  readonly language: string;
-  /** The words after the language. */
-  readonly options: string;
-  readonly code: string;
-  /** The expected output, if the page shows it. */
-  readonly output: string | null;
-}
-
-function examplesOf(page: string): Example[] {
-  return [...page.matchAll(BLOCK)].map(([, language = '', options = '', code = '', , output]) => ({
-    language,
-    options,
-    code,
-    output: output ?? null,
-  }));
-}
-
-/** Splits at semicolons at line ends. */
-function statementsOf(code: string): string[] {
-  return code
-    .split(/;\s*$/m)
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== '');
-}
-
-/**
- * Whether the output matches: exactly for SQL. For a shell, `…` matches any characters within a
- * line, and trailing spaces are ignored.
- */
-function fits(language: string, found: string, expected: string): boolean {
-  const lines = (text: string): string => text.replaceAll('\r\n', '\n');
-  if (language === 'sql') {
-    return lines(found) === expected;
-  }
-  const plain = (text: string): string => lines(text).trimEnd();
-  const pattern = plain(expected)
-    .split('…')
-    .map((literal) => literal.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-    .join('[^\\n]*');
-  return new RegExp(`^${pattern}$`).test(plain(found));
-}
-
-/** Executes a statement; if `isShown`, returns its answer as CSV. */
-async function answerOf(
-  server: TestServer,
-  sql: string,
-  headers: Headers,
-  isShown = false,
-): Promise<string> {
-  const target = `/${isShown ? 'exp' : 'exec'}?query=${encodeURIComponent(sql)}`;
-  const reply = await send(server.url, { method: 'GET', target, headers, body: null });
-  const body = reply.body.toString('utf8');
-  if (reply.status !== 200) {
-    throw new Error(`${sql}\n${body}`);
-  }
-  return body;
-}
-
-/** Executes statements on a new connection of the wire protocol. */
-async function runOverWire(server: TestServer, code: string): Promise<void> {
-  const client = pgClient(server.pg);
-  await client.connect();
-  try {
-    for (const statement of statementsOf(code)) {
-      await client.query(statement);
-    }
-  } finally {
-    await client.end();
-  }
-}
-
-type Headers = Record<string, string>;
 
 const pages = readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter(
   (file) => file.endsWith('.md') && !file.startsWith('connect') && !file.startsWith('decisions'),
@@ -132,42 +46,7 @@ for (const page of pages.sort()) {
       args: setup.args ?? [],
     });
     t.teardown(() => server.stop());
-    const headers: Headers = setup.headers ?? {};
-    const address = new URL(server.url).host;
-    await writeFile(join(folder, '.curlrc'), `connect-to = "localhost:9000:${address}"\n`);
-    const PATH = `${folder}:${process.env['PATH'] ?? ''}`;
-    const options = { cwd: folder, env: { ...process.env, PATH, CURL_HOME: folder } };
-    for (const sql of setup.sql ?? []) {
-      await answerOf(server, sql, headers);
-    }
-    if (setup.shell !== undefined) {
-      await promisify(execFile)('sh', ['-e', '-c', setup.shell], options);
-    }
-    for (const { language, options: words, code, output } of examples) {
-      let found = '';
-      const run = async (): Promise<boolean> => {
-        if (language === 'sh') {
-          const { stdout } = await promisify(execFile)('sh', ['-e', '-c', code], options);
-          found = stdout;
-        } else if (words === 'wire') {
-          await runOverWire(server, code);
-        } else {
-          const statements = statementsOf(code);
-          const shown = output === null ? -1 : statements.length - 1;
-          for (const [at, statement] of statements.entries()) {
-            found = await answerOf(server, statement, headers, at === shown);
-          }
-        }
-        return output === null || fits(language, found, output);
-      };
-      // A query on a view shows new rows of its base only a moment later.
-      const mayLag = setup.lags === true && language === 'sql' && output !== null;
-      await (mayLag ? until(run, code).catch(() => undefined) : run());
-      t.true(
-        output === null || fits(language, found, output),
-        `${code}\nprints\n${found}\nnot\n${output}`,
-      );
-    }
+    await t.notThrowsAsync(runExamples(examples, server, folder, setup));
   });
 }
 
@@ -182,7 +61,7 @@ test('the example checker detects different output', (t) => {
   ]);
 });
 
-test('every page with an example setup exists', (t) => {
+test('every example setup belongs to an existing page', (t) => {
   t.deepEqual(
     Object.keys(SETUPS).filter((page) => !pages.includes(page)),
     [],

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { commandFile } from '../golden/server.js';
 
-interface Setup {
+export interface Setup {
   /** Statements to execute. */
   readonly sql?: readonly string[];
   /** Shell commands to run after the statements. */

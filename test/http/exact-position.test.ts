@@ -26,7 +26,7 @@ async function send(
   return (await response.json()) as { error?: string; position?: number };
 }
 
-test('an error is reported at the statement, or at the exact position on request', async (t) => {
+test('conversion errors have position 0, or the exact position on request', async (t) => {
   for (const [query, mark] of [
     ['select d + s from t', 's from'],
     ['select sum(s) from t', 's)'],

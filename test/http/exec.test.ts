@@ -109,7 +109,7 @@ test('the error for an unknown column in cols has no position', async (t) => {
   ]);
 });
 
-test('the last of several parameters with the same name is used, and + is a space', async (t) => {
+test('the last value of a repeated parameter wins, and + means a space', async (t) => {
   const [, body] = await get('query=rows+1&query=rows+2&nm=true');
   t.is(body, '{"dataset":[[1],[2]],"count":2}');
 });
@@ -153,7 +153,7 @@ test('parameters are also read from a form body', async (t) => {
   t.deepEqual(await get('', { method: 'POST', body: form }), [200, '{"dataset":[[1]],"count":1}']);
 });
 
-test('other request bodies are refused', async (t) => {
+test('request bodies other than forms are refused', async (t) => {
   const headers = { 'Content-Type': 'text/plain' };
   const [status] = await get('', { method: 'POST', body: 'rows 1', headers });
   t.is(status, 415);
@@ -171,7 +171,7 @@ test('many rows are streamed completely, with and without compression', async (t
   }
 });
 
-test('zstd is used only when requested exclusively and supported by Node', async (t) => {
+test('zstd is used only if it is the sole accepted encoding and Node supports it', async (t) => {
   const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (bytes: Buffer) => Buffer };
   const answer = await sendRaw(
     harness.port,
@@ -224,12 +224,12 @@ test('a response is compressed only if that saves bytes', async (t) => {
   }
 });
 
-test('a statement is prepared again once if its tables changed', async (t) => {
+test('a statement is prepared one more time if its tables changed', async (t) => {
   const [status] = await get('query=replan');
   t.is(status, 200);
 });
 
-test('an error after the first rows closes the JSON and truncates the body', async (t) => {
+test('an error after the first rows ends the JSON, and the final chunk is not sent', async (t) => {
   const answer = await sendRaw(
     harness.port,
     'GET /exec?query=breaks+9999&nm=true HTTP/1.1\r\nHost: localhost\r\n\r\n',

@@ -158,7 +158,7 @@ test('chunked bodies, long bodies and bodies sent without waiting are read', asy
   t.regex((refused === CONTINUE ? await client.answer() : refused) ?? '', /^HTTP\/1\.1 401 /);
 });
 
-test('a refusal before the body is the only response, on every route with a body', async (t) => {
+test('on each route with a body, a refusal before the body is the only response', async (t) => {
   t.true(ROUTES.length > 10);
   // The requests run concurrently, because each connection waits a while for the missing body.
   const refusals = [

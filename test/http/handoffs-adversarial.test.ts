@@ -179,7 +179,7 @@ test.serial('server shutdown cancels a long-running query', async (t) => {
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
-test.serial('a revoked right, password or user takes effect at the next request', async (t) => {
+test.serial('changes to rights, passwords and users apply from the next request', async (t) => {
   const acl = await startTestServer({ set: ['acl.enabled=true', 'metrics.enabled=true'] });
   t.teardown(() => acl.stop());
   const admin = { authorization: basic('admin', 'quest') };

@@ -45,7 +45,7 @@ test('the header length is returned in bytes and is 0 without a header', async (
   t.is(none['headerBytes'], 0);
 });
 
-test('a header that is no valid column name is returned with the derived name', async (t) => {
+test('an invalid header name is returned with the column name derived from it', async (t) => {
   const [, found] = await preview('city,"Time ""of"" day",sensor-id\nOslo,10:30,1\nRome,11:00,2\n');
   const columns = found['columns'] as readonly { name: string; header?: string }[];
   t.deepEqual(
@@ -58,7 +58,7 @@ test('a header that is no valid column name is returned with the derived name', 
   );
 });
 
-test('a type that fits most values is suggested with the first exception', async (t) => {
+test('a type that fits most values is suggested, with the first value that fails', async (t) => {
   const lines = Array.from({ length: 20 }, (_, row) => (row === 4 ? 'n/a,x' : `${row}.5,x`));
   const [, found] = await preview(`v,w\n${lines.join('\n')}\n`, '&header=true');
   const columns = found['columns'] as Record<string, unknown>[];
@@ -136,7 +136,7 @@ function t200(status: number, found: unknown): void {
 const formsOf = ({ forms = [] }: Shown): unknown[] =>
   forms.map(({ pattern, read, of }) => [pattern, read, of]);
 
-test('each time format that fits is offered with its number of values', async (t) => {
+test('each time format that fits is offered with the number of values it fits', async (t) => {
   const days = Array.from({ length: 12 }, (_, day) => String(day + 1).padStart(2, '0'));
   const both = await columnOf(
     'when',

@@ -108,7 +108,7 @@ test('a live result is sent immediately, and again only if it changes', async (t
   t.deepEqual(stream.of('rows')[1]?.['dataset'], [['9007199254740993']]);
 });
 
-test('many rows arrive in full; too many are refused while other queries continue', async (t) => {
+test('a large result arrives in full; a result over the size limit is refused', async (t) => {
   const server = await start(t, 'live.max.answer.size=1M');
   const stream = await Stream.open(t, server, [
     { name: 'many', query: 'SELECT x FROM long_sequence(100000)', everyMs: FAST },
@@ -136,7 +136,7 @@ test('an error is reported once, and results resume when the query succeeds', as
   t.true('error' in (stream.of('rows')[2] ?? {}));
 });
 
-test('identical queries of one user run once for all streams, even as some close', async (t) => {
+test('identical queries of one user share a single run, even after a stream closes', async (t) => {
   const server = await start(t);
   const queries = [{ name: 'r', query: 'SELECT rnd_long() v', everyMs: FAST }];
   const values = (stream: Stream): string[] =>

@@ -39,7 +39,7 @@ test('by default all paths start at the root', (t) => {
   });
 });
 
-test('paths that are not set follow the console path, except /write', async (t) => {
+test('paths that are not set start with the console path, except /write', async (t) => {
   const { url, server } = await startHarness({
     set: ['http.context.web.console=/db/', 'http.context.export=/files'],
     files: FILES,

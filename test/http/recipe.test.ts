@@ -68,7 +68,7 @@ async function start(copy: string, options: HarnessOptions = {}): Promise<Harnes
   return await module.startHarness(options);
 }
 
-test('a route is added according to the recipe, and removed again', async (t) => {
+test('following the recipe adds a route, which can be removed again', async (t) => {
   const { file, code, line } = readRecipe();
   let copy = copyServer();
   t.teardown(() => {

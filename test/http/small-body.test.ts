@@ -29,14 +29,14 @@ function part(name: string, value: string, traits = ''): string {
   return `--b\r\nContent-Disposition: form-data; name="${name}"${traits}\r\n\r\n${value}\r\n`;
 }
 
-test('the last of several fields of the same name is used; a form overrides the URL', async (t) => {
+test('the last value of a repeated field wins; a form overrides the URL', async (t) => {
   const form = await post(FORM, 'query=rows+1&query=rows+2&nm=false&nm=true');
   t.true(form.endsWith('{"dataset":[[1],[2]],"count":2}'), form);
   const parts = part('query', 'rows 1') + part('query', 'rows 2');
   t.true((await post(MULTIPART, `${parts}--b--\r\n`)).endsWith('[[1],[2]],"count":2}'));
 });
 
-test('field names are plain data without prototype or nesting', async (t) => {
+test('field names are plain data: no prototype access, no nesting', async (t) => {
   const form = await post(FORM, '__proto__=x&constructor[prototype]=y&a.b=z&query=rows+1');
   t.true(form.endsWith('{"dataset":[[1]],"count":1}'), form);
   const parts = part('__proto__', 'x') + part('constructor', 'y') + part('query', 'rows 1');
@@ -58,7 +58,7 @@ test('a file in a form is skipped and not stored', async (t) => {
   t.deepEqual(files(), before);
 });
 
-test('a form that declares too large a size is refused before its body is read', async (t) => {
+test('a form whose declared size is too large is refused before its body is read', async (t) => {
   for (const type of [FORM, MULTIPART]) {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(harness.port, '127.0.0.1');

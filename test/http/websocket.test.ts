@@ -123,7 +123,7 @@ test('protocol violations close the connection with their code', async (t) => {
   await server.close();
 });
 
-test('an upgrade passes the same checks as a request', async (t) => {
+test('an upgrade undergoes the same checks as a request', async (t) => {
   const user = ['http.user=ann', 'http.password=secret'];
   const { port, server } = await startEcho({ set: user });
   const login = (text: string): Record<string, string> => ({

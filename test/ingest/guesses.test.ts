@@ -133,7 +133,7 @@ real('a file larger than the buffer is read a second time to widen a column', as
   t.deepEqual(await rows(server, "SELECT count() FROM long_text WHERE a = '39999'"), [[1]]);
 });
 
-real('a type that the first file of a request widens applies to the next file', async (t) => {
+real('a type widened by the first file of a request also applies to the next file', async (t) => {
   const form = new FormData();
   for (const text of [after(['1.5']), 'v,w\n2.5,a1\n3.5,b1\n']) {
     form.append('data', new Blob([text]), 'data.csv');
@@ -144,7 +144,7 @@ real('a type that the first file of a request widens applies to the next file', 
   t.deepEqual(await rows(server, 'SELECT count(), last(v) FROM both'), [[2003, 3.5]]);
 });
 
-real('values with leading zeros and phone numbers are strings', async (t) => {
+real('phone numbers and values with leading zeros are strings', async (t) => {
   const answer = await send('name=codes', 'zip,phone,n\n01234,+4912345678,0\n98765,+15551234,-1\n');
   t.deepEqual([answer.header, typesOf(answer)], [true, ['VARCHAR', 'VARCHAR', 'INT']]);
   t.regex(answer.warnings?.[0] ?? '', /^column 'zip': kept as text, because of '01234'$/);
@@ -154,7 +154,7 @@ real('values with leading zeros and phone numbers are strings', async (t) => {
   ]);
 });
 
-real('a header may lack the first name or end with a delimiter', async (t) => {
+real('a header may omit the first column name or end with a delimiter', async (t) => {
   const pandas = await send('name=pandas', ',a,b\n0,1,2.5\n1,3,4.5\n');
   t.deepEqual([pandas.header, typesOf(pandas)], [true, ['INT', 'INT', 'DOUBLE']]);
   const ended = await send(
@@ -211,7 +211,7 @@ real('ambiguous or implausible dates cannot become the designated timestamp', as
   );
 });
 
-real('epoch values are imported in the detected unit or in the unit of the schema', async (t) => {
+real('epoch values use the unit from the schema, or else the detected unit', async (t) => {
   const create = 'CREATE TABLE there (ts TIMESTAMP, v INT) TIMESTAMP(ts) PARTITION BY DAY';
   await run(server, create);
   const seconds = await send('name=there', 'ts,v\n1771150830,1\n1771150831,2\n');

@@ -172,7 +172,7 @@ test('errors in the schema section are reported', async (t) => {
   }
 });
 
-test('columns missing from the table are skipped', async (t) => {
+test('file columns that do not exist in the table are skipped', async (t) => {
   const database = new FakeDatabase();
   await importText(database, 'a,b,c\n1,2,3\n4,5,6\n');
   const answer = await importText(database, 'c,zz\n7,8\n9,10\n');
@@ -251,7 +251,7 @@ test('several files are imported in one commit, each with its own format', async
   );
 });
 
-test('one file that does not fit the table rolls back all files', async (t) => {
+test('if one file does not fit the table, all files are rolled back', async (t) => {
   for (const last of ['p,q\n1,2\n3,4\n', 'a,b,c\n1,2,3\n4,5,6\n', '']) {
     const database = new FakeDatabase();
     const parts = [part('a,b\n1,x1\n2,y1\n'), part('a,b\n3,z1\n4,w1\n'), part(last)];

@@ -393,7 +393,7 @@ test('rows appended to a file while it is read are seen in full or not at all', 
   await Promise.all([write(), look()]);
 });
 
-test('adversarial files are read or refused', async (t) => {
+test('adversarial files are read correctly or refused with an error', async (t) => {
   const wide = Array.from({ length: 3000 }, (_, at) => `c${at}`).join();
   const line = `${Array.from({ length: 3000 }, (_, at) => at).join()}\n`;
   await put('wide.csv', `${wide}\n${line.repeat(200)}`);

@@ -57,7 +57,7 @@ test('defaults for new tables come from --set, the environment or the file', asy
   }
 });
 
-test('an import buffers as many rows as the key allows', async (t) => {
+test('an import buffers at most cairo.max.uncommitted.rows rows', async (t) => {
   const rows = Array.from({ length: 3_000 }, (_, row) => {
     return `${new Date(row * 1000).toISOString().replace('Z', '000Z')},${row}\n`;
   });
@@ -78,7 +78,7 @@ test('an import buffers as many rows as the key allows', async (t) => {
   }
 });
 
-test('table_segments reports runs in memory and their overlap', async (t) => {
+test('table_segments reports in-memory runs and their overlap', async (t) => {
   const server = await startTestServer();
   await exec(server, 'create table s (ts timestamp, x int) timestamp(ts) partition by day');
   const text = (from: number): string =>

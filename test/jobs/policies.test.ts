@@ -52,7 +52,7 @@ async function job(server: TestServer): Promise<Record<string, unknown>> {
   return Object.fromEntries(columns.map((column, index) => [column, found[0]?.[index]]));
 }
 
-test('partitions are converted to Parquet at the given age, including late rows', async (t) => {
+test('partitions become Parquet at the given age, and late rows are converted too', async (t) => {
   await withPolicies(async (first) => {
     let server = first;
     await run(server, TABLE, ROWS);
@@ -116,7 +116,7 @@ test('partitions are dropped by the policy, except while it is disabled', async 
   });
 });
 
-test('a policy is shown and replaced, and its job can be paused', async (t) => {
+test('a policy can be shown and replaced, and its job can be paused', async (t) => {
   await withPolicies(async (server) => {
     const stages = 'STORAGE POLICY(TO PARQUET 3 DAYS, TO REMOTE 1 WEEK, DROP LOCAL 1 MONTH)';
     await run(

@@ -25,7 +25,7 @@ async function rootOf(t: ExecutionContext): Promise<string> {
 
 test.after.always(() => rm(tmpdir(), { recursive: true, force: true }));
 
-test('handles in one process share a root, and closing the last releases it', async (t) => {
+test('handles in one process share a root; closing the last handle releases it', async (t) => {
   const root = await rootOf(t);
   const first = await open(root);
   const second = await open({ root: join(root, '.') });
@@ -54,7 +54,7 @@ test('handles opened concurrently share a root', async (t) => {
   await again.close();
 });
 
-test('worker threads share the root, and may end without closing it', async (t) => {
+test('worker threads share the root, and may exit without closing their handles', async (t) => {
   const root = await rootOf(t);
   const db = await open(root);
   await db.execute('CREATE TABLE t (x INT)');

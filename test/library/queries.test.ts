@@ -277,13 +277,13 @@ test('a script runs its statements in order and stops at an error', async (t) =>
   });
 });
 
-test('tables are instances of the Arrow package that the caller imports', async (t) => {
+test('table() returns a Table of the Arrow package that the caller imports', async (t) => {
   await withLibrary(async (db) => {
     t.true((await db.table('SELECT 1 one')) instanceof Table);
   });
 });
 
-test('unknown engine options are refused by name', async (t) => {
+test('unknown engine options are refused, and the error names them', async (t) => {
   // @ts-expect-error: no such option.
   const unknown = (): Promise<unknown> => open({ root: ':memory:', speed: 'high' });
   await isRefused(t, unknown, 'InvalidValue', /^malformed open options: unknown field `speed`/);

@@ -20,10 +20,17 @@ async function written(db: TidemarkDatabase): Promise<unknown> {
   return await db.query('SELECT * FROM readings', [], { timestamps: 'string', longs: 'number' });
 }
 
-test('objects are appended; absent columns get their default, null does not', async (t) => {
+interface Station {
+  readonly ts: Date;
+  readonly station: string;
+}
+
+test('objects are appended; absent fields get the default, and null stays null', async (t) => {
   await withReadings(async (db) => {
     const appender = await db.appender('readings');
-    await appender.append({ ts: new Date('2026-01-01'), station: 'a' });
+    // An interface is not assignable to a record, but it must be accepted.
+    const typed: Station = { ts: new Date('2026-01-01'), station: 'a' };
+    await appender.append(typed);
     await appender.append([
       { ts: '2026-01-02T00:00:00.000001Z', station: null },
       { ts: 1_767_398_400_000_000n, station: 'b' },
@@ -86,7 +93,7 @@ test('a result can be appended to a table with the same column types', async (t)
   });
 });
 
-test('a value that does not fit is refused by column or row, and nothing is written', async (t) => {
+test('an invalid value is reported with its column or row, and nothing is written', async (t) => {
   await withReadings(async (db) => {
     const refused: readonly (readonly [NewRow, RegExp])[] = [
       [{ value: 'high' }, /^column 'value' \(DOUBLE\): cannot convert 'high', expected a number$/],
@@ -166,7 +173,7 @@ test('an appender accepts many rows or none', async (t) => {
   });
 });
 
-test('a transaction commits its inserts and appenders together, or none of them', async (t) => {
+test('a transaction commits all of its inserts and appenders, or none', async (t) => {
   await withReadings(async (db) => {
     await db.execute('CREATE TABLE other (x INT)');
     const counted = async (of: Pick<TidemarkDatabase, 'query'>): Promise<unknown> =>

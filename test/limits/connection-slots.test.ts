@@ -131,7 +131,7 @@ const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext, s: Socket
 
 for (const [what, port, behave] of CLIENTS) {
   test.serial(
-    `${MANY} clients that are ${what} (${port}) do not block others and are closed`,
+    `${MANY} clients that are ${what} (${port}) do not block others and are disconnected`,
     async (t) => {
       for (let index = 0; index < MANY; index += 1) {
         behave(t, await open(t, port));

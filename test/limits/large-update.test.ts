@@ -16,7 +16,7 @@ import { send, rowsOf } from './client.js';
  */
 const ROWS = 3_000_000;
 
-test('large and joined UPDATEs and a type change succeed in bounded memory', async (t) => {
+test('large UPDATEs, joined UPDATEs and type changes succeed in bounded memory', async (t) => {
   const first = await startTestServer();
   const root = first.root;
   const rows = async (query: string): ReturnType<typeof rowsOf> => await rowsOf(server, query);

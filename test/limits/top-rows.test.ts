@@ -47,7 +47,7 @@ for (const direction of ['', 'DESC']) {
   });
 }
 
-test('ORDER BY decimals with LIMIT and string columns returns the right rows', async (t) => {
+test('ORDER BY a decimal and a string with LIMIT returns the right rows', async (t) => {
   const { dataset } = await exec(
     server,
     'SELECT d, n FROM t WHERE s IS NOT NULL ORDER BY d DESC, s LIMIT 10',

@@ -153,7 +153,7 @@ test("the senders' total input buffer is limited, and every row arrives", async 
   t.deepEqual(await rows(server, 'select count() from bounded'), [[20 * 20 * 500]]);
 });
 
-test('only complete lines of aborted connections are written, in order', async (t) => {
+test('aborted connections write only their complete lines, in order', async (t) => {
   const server = await startTestServer({ set: ['line.tcp.commit.interval.default=10ms'] });
   t.teardown(() => server.stop());
   for (let sender = 0; sender < 30; sender += 1) {

@@ -162,7 +162,7 @@ test('malformed lines are skipped if the connection is configured to stay open',
   );
 });
 
-test('idle and excess connections are closed, and a shutdown commits rows', async (t) => {
+test('idle and excess connections are closed; shutdown commits the received rows', async (t) => {
   const small = await startTestServer({
     set: [
       'line.tcp.net.connection.timeout=2s',

@@ -10,7 +10,7 @@ const PEER = new URL('../../../test/line/peer.json', import.meta.url);
 /** The reason for each difference is in docs/dialect-differences.md. */
 const DIFFERING = new URL('../../../test/line/differing.json', import.meta.url);
 
-test('values are converted as in QuestDB except for listed differences', async (t) => {
+test('values are converted as in QuestDB, except for the listed differences', async (t) => {
   const peer = JSON.parse(readFileSync(PEER, 'utf8')) as Outcomes;
   const server = await startTestServer();
   const ours = await outcomes(server);

@@ -84,7 +84,7 @@ test('a symbol without a value is the empty string', async (t) => {
   ]);
 });
 
-test('binary values may contain any byte that would end a text line', async (t) => {
+test('binary values may contain bytes that would end a text line', async (t) => {
   const body = bytes(
     'binary,s=a f==',
     [16],
@@ -158,7 +158,7 @@ test('many rows for new tables are committed together', async (t) => {
   t.deepEqual(await rows(server, 'select count() from many'), [[2 * many.length]]);
 });
 
-test('the id of a refusal appears in the log', async (t) => {
+test('the error id of a refused request appears in the log', async (t) => {
   const { status, errorId, message } = await write(server, 'logged x=oops');
   t.is(status, 400);
   await until(() => server.log().includes(errorId ?? 'none'), 'the log contains the id');
@@ -299,7 +299,7 @@ test('columns are added and dropped by ALTER while rows are written', async (t) 
   t.deepEqual(await rows(server, 'select count() from altered'), [[count]]);
 });
 
-test('views and catalog tables are refused; a table may have no timestamp', async (t) => {
+test('lines to views and catalog tables are refused; tables need no timestamp', async (t) => {
   await rows(server, 'create view looked as (select 1 x)');
   t.regex((await write(server, 'looked x=1i')).message ?? '', /cannot write to view 'looked'/);
   t.is((await write(server, 'pg_class x=1i')).status, 400);

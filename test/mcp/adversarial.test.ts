@@ -249,7 +249,7 @@ test('malformed and oversized requests are refused', async (t) => {
   t.deepEqual((await answer(client, 'query', { sql: 'SELECT 1 AS one' }))['rows'], [[1]]);
 });
 
-test('a server that is down, stopping or has MCP disabled is reported', async (t) => {
+test('calls to a server that is down, stopping or without MCP fail with an error', async (t) => {
   const server = await startTestServer();
   const client = await overStdio(server.url);
   t.teardown(() => client.close());

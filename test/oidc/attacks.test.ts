@@ -64,7 +64,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   [
     'token of another application',
-    ['asking', 'a decodable token must have been issued for this service'],
+    ['asking', 'a decodable token is accepted only if it was issued for this service'],
   ],
   [
     'token algorithms and formats',

@@ -28,7 +28,7 @@ const DOWN = [
 ] as const;
 
 for (const [index, failure] of DOWN.entries()) {
-  test(`after repeated failures the provider is not called for a while: ${index}`, async (t) => {
+  test(`repeated failures pause calls to the provider: ${index}`, async (t) => {
     const { transport, clocks, provider } = setup();
     t.is((await provider.token('first')).kind, 'known');
     transport.replies.set('/me', () => failure);
@@ -87,7 +87,7 @@ test('one request probes the provider while the others are refused immediately',
   t.is(transport.count('/me'), requests + 2, 'one probe request, then the request itself');
 });
 
-test('tokens whose calls fail do not block other tokens', async (t) => {
+test('failed calls for some tokens do not block other tokens', async (t) => {
   const { transport, provider } = setup();
   const failures = [...DOWN, new ProviderUnavailable('no response within 5000 ms')];
   // A proxy in front of the provider fails for the `bad` tokens and succeeds for `good`.
@@ -114,7 +114,7 @@ test('concurrent failures trigger a single probe', async (t) => {
   t.like(await provider.token('b'), { kind: 'unavailable', seconds: 10 });
 });
 
-test('responses that a single token can cause do not open the circuit breaker', async (t) => {
+test('errors that a single token can cause do not open the circuit breaker', async (t) => {
   const { transport, provider } = setup();
   const statuses = [400, 401, 429, 500];
   for (const status of statuses) {

@@ -95,7 +95,7 @@ test('curl logs in with a token', async (t) => {
   t.regex(stdout, /"count":1/);
 });
 
-test('a user without groups is authenticated and has no rights', async (t) => {
+test('a user without groups is authenticated but has no rights', async (t) => {
   const { access } = await usual.provider.token('al');
   const response = await usual.exec(bearer(access));
   t.is(response.status, 403);
@@ -158,7 +158,7 @@ test('names and passwords are UTF-8, and passwords may contain colons', async (t
   t.is((await usual.exec(basic('', ''))).status, 401);
 });
 
-test('programs, but not browsers, get a password challenge if configured', async (t) => {
+test('if configured, programs but not browsers get a password challenge', async (t) => {
   const here = await setupFor(t, 'acl.basic.auth.realm.enabled=true');
   const query = async (...lines: readonly string[]): Promise<boolean> => {
     const head = ['GET /exec?query=rows+1 HTTP/1.1', 'Host: x', 'Connection: close', ...lines];
@@ -391,7 +391,7 @@ test('the settings that the console needs are public', async (t) => {
   });
 });
 
-test('logins wait for slow discovery up to a timeout', async (t) => {
+test('logins wait for slow discovery, but only until a timeout', async (t) => {
   let tell = (): void => undefined;
   const notified = new Promise<void>((resolve) => {
     tell = resolve;

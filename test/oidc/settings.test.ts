@@ -105,7 +105,7 @@ test('reading groups from tokens requires an expected issuer', (t) => {
   t.is(readOidcSettings(loadConfig({ set: [...set, issuer] }))?.issuer, 'https://id.example');
 });
 
-test('plain HTTP redirects are allowed only for localhost', (t) => {
+test('redirect URIs may use plain HTTP only for localhost', (t) => {
   t.is(settingsOf('acl.oidc.redirect.uri=http://localhost:9000/').redirectUri.length, 22);
   t.is(settingsOf('acl.oidc.redirect.uri=http://[::1]:9000/').redirectUri.length, 18);
 });

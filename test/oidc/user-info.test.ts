@@ -189,7 +189,7 @@ test('a disabled user is accepted until the cached response expires', async (t) 
   t.is((await provider.token('opaque')).kind, 'refused');
 });
 
-test('a decodable token must have been issued for this service', async (t) => {
+test('a decodable token is accepted only if it was issued for this service', async (t) => {
   const { provider, transport, clock } = bench();
   const key = await signer();
   const token = (claims: object): Promise<string> =>

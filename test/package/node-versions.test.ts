@@ -13,6 +13,8 @@ import { promisify } from 'node:util';
 
 import test from 'ava';
 
+import { examplesIn, runExamples } from '../documentation/examples.js';
+
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 const MAX_START_MS = 10_000;
@@ -80,12 +82,16 @@ for (const [name, major] of [
     t.regex(listed, /"@fastify\/busboy"/, 'npm lists the bundled packages');
 
     const started = performance.now();
-    const { url, stop } = await user.serve([join(npm, 'npx-cli.js'), '--no', 'tidemark', 'serve']);
+    const command = [join(npm, 'npx-cli.js'), '--no', 'tidemark', 'serve', '--demo'];
+    const { url, stop } = await user.serve(command);
     const readyMs = performance.now() - started;
     t.teardown(stop);
     const response = await fetch(`http://${url}/exec?query=select%201%20one`);
     t.like(await response.json(), { dataset: [[1]] });
     t.true(readyMs <= MAX_START_MS, `ready after ${readyMs.toFixed(0)} ms`);
+    const server = { url: `http://${url}`, pg: '' };
+    const examples = await examplesIn('get-started/first-hour.md');
+    await t.notThrowsAsync(runExamples(examples, server, user.home), 'the first hour works');
     t.log(`${(bytes / 1e6).toFixed(1)} MB, ready in ${readyMs.toFixed(0)} ms`);
     await stop();
   });

@@ -314,7 +314,10 @@ test('files that match a pattern or list are combined by column name', async (t)
     ["'none/*.parquet'", /^no file matches 'none\/\*\.parquet'$/],
     ["'../*.parquet'", /^path is outside the import directory/],
     ["'/etc/*'", /^path is outside the import directory/],
-    ["'clash/*.parquet'", /^column 'a' is VARCHAR in 'clash\/b\.parquet' but LONG in earlier files$/],
+    [
+      "'clash/*.parquet'",
+      /^column 'a' is VARCHAR in 'clash\/b\.parquet' but LONG in earlier files$/,
+    ],
     ['', /^file name expected$/],
   ] as const) {
     t.regex((await read(`SELECT * FROM read_parquet(${source})`)).error ?? '', error, source);

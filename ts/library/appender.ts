@@ -35,8 +35,12 @@ import {
 } from '../session/index.js';
 import { temporalText } from './parameters.js';
 
-/** A row to append, by column name; columns without a value get their default. */
-export type NewRow = Readonly<Record<string, unknown>>;
+/**
+ * A row to append, by column name; columns without a value get their default. The type accepts any
+ * object, because TypeScript does not assign an interface to a record.
+ */
+export type NewRow = object;
+type Row = Readonly<Record<string, unknown>>;
 
 /** Values of one column; a typed array of the column's own width is not copied value by value. */
 export type ColumnValues = ArrayLike<unknown>;
@@ -89,7 +93,7 @@ export class TableAppender implements AsyncDisposable {
 
   /** Appends rows. Resolves when they are queued, which applies back-pressure. */
   async append(rows: NewRow | readonly NewRow[]): Promise<void> {
-    const all = isRows(rows) ? rows : [rows];
+    const all = (isRows(rows) ? rows : [rows]) as readonly Row[];
     const names = namesOf(all);
     for (let start = 0; start < all.length; start += BATCH_ROWS) {
       const part = all.slice(start, start + BATCH_ROWS);
@@ -240,7 +244,7 @@ function isRows(rows: NewRow | readonly NewRow[]): rows is readonly NewRow[] {
 }
 
 /** Returns the names that occur in any row. */
-function namesOf(rows: readonly NewRow[]): string[] {
+function namesOf(rows: readonly Row[]): string[] {
   const names = new Set<string>();
   for (const row of rows) {
     for (const name of Object.keys(row)) {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn builder_rejects_invalid_names_duplicates_and_types() {
+    fn builder_rejects_invalid_names_and_types_and_duplicate_columns() {
         let table = TableBuilder::new("t").column("ts", SqlType::Timestamp);
         assert_eq!(
             code(TableBuilder::new("a/b").column("x", SqlType::Int)),

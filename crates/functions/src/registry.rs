@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_suggests_the_closest_one() {
+    fn errors_for_unknown_names_suggest_the_closest_function() {
         assert_eq!(distance("lenght", "length"), 1);
         assert_eq!(distance("sum", "sum"), 0);
         assert_eq!(distance("avgg", "avg"), 1);

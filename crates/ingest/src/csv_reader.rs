@@ -611,7 +611,7 @@ mod tests {
     const AB: [(&str, SqlType); 2] = [("a", SqlType::Int), ("b", SqlType::Varchar)];
 
     #[test]
-    fn line_ends_blank_lines_and_byte_order_marks_are_accepted() {
+    fn blank_lines_byte_order_marks_and_any_line_ending_are_accepted() {
         for text in [
             "a,b\n1,x\n2,y\n",
             "a,b\r\n1,x\r\n2,y\r\n",
@@ -667,7 +667,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_fields_are_null_and_extra_fields_reject_the_line() {
+    fn missing_fields_become_null_and_lines_with_extra_fields_are_rejected() {
         let mut spec = spec(&AB);
         let text = "a,b\n1\n2,y,z\n3,w\n";
         let (rows, report) = read(&spec, text);
@@ -696,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_designated_timestamp_are_rejected_in_each_mode() {
+    fn rows_without_a_designated_timestamp_are_rejected_in_every_error_mode() {
         let mut spec = spec(&[("a", SqlType::Int), ("ts", SqlType::Timestamp)]);
         spec.timestamp = Some(1);
         let text = "a,ts\n2,2024-01-02T00:00:00.000000Z\n1,\n5,nope\n4\n3,2024-01-03\n";

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compact_returns_the_values_of_set_bits() {
+    fn compact_returns_the_values_at_set_bits() {
         let mut seed = 5_u64;
         let mut random = move |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn matching_returns_the_bitmap_of_a_naive_loop() {
+    fn matching_returns_the_same_bitmap_as_a_naive_loop() {
         let mut seed = 11;
         for round in 0..300 {
             let doubles: Vec<f64> =
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn matching_keys_equals_a_table_lookup() {
+    fn matching_keys_returns_the_same_bitmap_as_a_table_lookup() {
         let mut seed = 12;
         for round in 0..300 {
             let keys = 1 + random(&mut seed, if round % 2 == 0 { 256 } else { 600 });

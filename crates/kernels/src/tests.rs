@@ -314,7 +314,7 @@ fn distances_returns_the_bitwise_or_of_all_distances() {
 }
 
 #[test]
-fn match_equal_returns_the_pairs_of_a_nested_loop() {
+fn match_equal_returns_the_same_pairs_as_a_nested_loop() {
     let mut rng = random();
     let mut found = 0;
     for _ in 0..600 {

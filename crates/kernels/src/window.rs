@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn values_leaving_a_window_frame_do_not_reduce_precision() {
+    fn values_that_leave_a_window_frame_do_not_reduce_precision() {
         let rows = Rows { partitions: &[], times: None, validity: None, count: 4 };
         let (mut sums, mut counts) = (vec![], vec![]);
         let reach = Reach { from: Some(1), to: 0 };

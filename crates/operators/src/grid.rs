@@ -268,7 +268,7 @@ mod tests {
 
     /// Whole buckets contain exactly their rows, even when clocks change.
     #[test]
-    fn bucket_boundaries_around_clock_changes_enclose_their_rows() {
+    fn buckets_contain_exactly_their_rows_across_clock_changes() {
         let units = [(7, StepUnit::Minute), (30, StepUnit::Minute), (1, StepUnit::Hour)];
         let longer = [(5, StepUnit::Hour), (1, StepUnit::Day), (1, StepUnit::Month)];
         for change in [at(2024, 3, 31, 1, 0), at(2024, 10, 27, 1, 0)] {

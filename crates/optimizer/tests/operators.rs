@@ -695,7 +695,7 @@ async fn scans_keep_time_order_and_read_no_more_rows_than_needed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn count_and_min_max_timestamp_need_no_scan() {
+async fn row_counts_and_min_max_timestamps_need_no_scan() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 1_000, 86_400 * SECOND, 5);
@@ -822,7 +822,7 @@ async fn aggregation_resumes_from_cached_groups_at_the_watermark() {
 }
 
 #[tokio::test]
-async fn groups_are_cached_if_they_fit_and_support_copying() {
+async fn groups_are_cached_if_they_fit_in_memory_and_can_be_copied() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 500, 3_600 * SECOND, 4);
@@ -859,7 +859,7 @@ async fn groups_are_cached_if_they_fit_and_support_copying() {
 }
 
 #[tokio::test]
-async fn from_and_to_limit_the_rows_and_anchor_the_buckets() {
+async fn from_and_to_bounds_filter_the_rows_and_anchor_the_buckets() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 500, 3_600 * SECOND, 4);

@@ -434,7 +434,7 @@ fn an_append_is_refused_only_after_a_schema_change() {
 }
 
 #[test]
-fn an_update_of_rows_that_have_moved_is_refused() {
+fn an_update_is_refused_if_its_rows_have_moved() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -453,7 +453,7 @@ fn an_update_of_rows_that_have_moved_is_refused() {
 }
 
 #[test]
-fn an_update_of_cells_changed_by_another_commit_is_refused() {
+fn an_update_is_refused_if_another_commit_changed_its_cells() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -574,7 +574,7 @@ fn a_partition_is_dropped_without_opening_its_files() {
 }
 
 #[test]
-fn a_bulk_write_is_refused_when_a_column_type_changed_meanwhile() {
+fn a_bulk_write_is_refused_if_a_column_type_has_changed_since_it_began() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();

@@ -212,7 +212,7 @@ fn the_log_is_preallocated_only_in_sync_mode() {
 }
 
 #[test]
-fn every_call_on_a_closed_storage_fails_with_closed() {
+fn every_call_on_a_closed_storage_fails_with_the_closed_error() {
     let storage = open(&SimVfs::new(1), options());
     let table = create(&storage, "t");
     storage.close().unwrap();
@@ -230,7 +230,7 @@ fn every_call_on_a_closed_storage_fails_with_closed() {
 }
 
 #[test]
-fn a_table_id_in_use_is_refused() {
+fn a_table_id_that_is_already_in_use_is_refused() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, options());
     let table = create(&storage, "t");

@@ -103,7 +103,7 @@ fn flip(path: &Path, at: u64) {
 }
 
 #[test]
-fn a_damaged_segment_affects_one_table_and_its_partition_can_be_dropped() {
+fn a_damaged_segment_affects_only_its_table_and_can_be_dropped_with_its_partition() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     let (bad, good) = (create(&storage, "bad"), create(&storage, "good"));
@@ -135,7 +135,7 @@ fn a_damaged_segment_affects_one_table_and_its_partition_can_be_dropped() {
 }
 
 #[test]
-fn checking_an_unused_root_finds_damage_in_every_file_and_changes_nothing() {
+fn an_offline_check_finds_damage_in_every_file_and_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     let table = create(&storage, "t");

@@ -297,7 +297,7 @@ fn many_keys_at_one_timestamp_are_deduplicated() {
 }
 
 #[test]
-fn a_bulk_write_is_refused_if_the_dedup_keys_changed_meanwhile() {
+fn a_bulk_write_is_refused_if_the_dedup_keys_have_changed_since_it_began() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     storage.commit(vec![Change::CreateTable(schema(&[]))]).unwrap();
@@ -340,7 +340,7 @@ fn set_numbers(storage: &Storage, number: i64) {
 
 /// Tests every combination of checkpoints and restarts in between.
 #[test]
-fn duplicates_created_by_an_update_stay_until_a_row_with_their_key_arrives() {
+fn duplicate_keys_created_by_an_update_remain_until_the_next_row_with_that_key() {
     const STEPS: u32 = 5;
     let row = |ts, number, arrival| vec![vec![(ts, None, None, Some(number), arrival)]];
     for checkpoints in 0..1_u64 << STEPS {
@@ -380,7 +380,7 @@ fn duplicates_created_by_an_update_stay_until_a_row_with_their_key_arrives() {
 /// A manifest contains no keys, so the replaced rows of a detached partition are removed before it
 /// is written.
 #[test]
-fn replaced_rows_do_not_reappear_after_their_partition_was_detached() {
+fn replaced_rows_do_not_reappear_when_their_partition_is_reattached() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     storage.commit(vec![Change::CreateTable(schema(&[1]))]).unwrap();

@@ -278,7 +278,7 @@ fn converting_a_missing_partition_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn updated_rows_of_a_parquet_partition_become_native() {
+fn updating_a_parquet_partition_converts_it_to_the_native_format() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let id = create(&storage).schema().id;

@@ -129,7 +129,7 @@ fn a_flush_succeeds_only_after_lost_data_is_rewritten() {
 }
 
 #[test]
-fn a_checkpoint_does_not_rely_on_a_log_whose_sync_failed() {
+fn a_checkpoint_does_not_rely_on_a_log_that_failed_to_sync() {
     let mode = CommitMode::NoSync;
     let vfs = SimVfs::new(2);
     let storage = open(&vfs, mode);
@@ -152,7 +152,7 @@ fn a_checkpoint_does_not_rely_on_a_log_whose_sync_failed() {
 }
 
 #[test]
-fn a_bulk_segment_whose_sync_failed_is_rewritten_to_a_new_file() {
+fn a_bulk_segment_that_failed_to_sync_is_rewritten_to_a_new_file() {
     for mode in [CommitMode::Async, CommitMode::NoSync] {
         for by_checkpoint in [false, true] {
             let vfs = SimVfs::new(3);

@@ -300,7 +300,7 @@ fn closing_deletes_files_that_only_older_generations_need() {
 
 /// The previous generation is a valid fallback: it is older, but has the same content.
 #[test]
-fn a_damaged_manifest_loses_no_rows_after_generations_were_advanced() {
+fn a_damaged_manifest_loses_no_rows_after_generations_are_advanced() {
     for rows_after in [0, 70] {
         let disk = SimVfs::new(1);
         let storage = open(&disk, manual_checkpoints());
@@ -339,7 +339,7 @@ fn full_options() -> StorageOptions {
 }
 
 #[test]
-fn transactions_that_free_space_succeed_on_a_full_disk_and_writes_resume() {
+fn transactions_that_release_space_succeed_on_a_full_disk_and_let_writes_resume() {
     let ways = [
         Way::DropTable,
         Way::Truncate,
@@ -382,7 +382,7 @@ fn transactions_that_free_space_succeed_on_a_full_disk_and_writes_resume() {
 
 /// A range of rows takes 16 bytes of the reserve, regardless of its length.
 #[test]
-fn a_row_delete_on_a_full_disk_fits_the_reserve_or_is_refused() {
+fn on_a_full_disk_a_row_delete_is_refused_if_it_exceeds_the_reserve() {
     const MANY: i64 = 1_200_000;
     let disk = SimVfs::new(1);
     disk.plant(SimFault::Full { bytes: 512 << 20 });
@@ -439,7 +439,7 @@ fn a_backup_that_runs_out_of_space_leaves_no_files() {
 /// Regression test: the log continued in a file of its previous length, even if few records
 /// followed.
 #[test]
-fn reused_log_files_free_their_space_when_generations_advance() {
+fn space_of_reusable_log_files_is_freed_when_generations_advance() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, manual_checkpoints());
     let table = create(&storage, "t");

@@ -211,7 +211,7 @@ fn a_late_row_does_not_cause_a_rewrite_of_a_large_segment() {
 }
 
 #[test]
-fn a_merge_rewrites_only_segments_that_new_rows_overlap() {
+fn a_merge_rewrites_only_segments_that_overlap_new_rows() {
     let storage = open(&SimVfs::new(1));
     for part in 0..4 {
         let times: Vec<i64> = (0..100_000).map(|at| (part * 100_000 + at) * SECOND).collect();

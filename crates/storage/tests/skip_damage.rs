@@ -173,7 +173,7 @@ fn skipped_damage_does_not_reappear_from_the_previous_generation() {
 }
 
 #[test]
-fn skipping_damage_can_remove_entire_and_detached_partitions() {
+fn skipping_damage_can_remove_entire_partitions_including_detached_ones() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);
@@ -254,7 +254,7 @@ fn skipping_lost_transactions_makes_the_table_writable_again() {
 }
 
 #[test]
-fn segments_are_verified_at_startup_on_first_read_or_never() {
+fn segments_are_verified_at_startup_or_on_first_read_or_never() {
     for (verify, found_at_start, wrong_is_read) in
         [(Verify::Open, true, false), (Verify::First, false, false), (Verify::Off, false, true)]
     {

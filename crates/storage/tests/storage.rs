@@ -201,7 +201,7 @@ fn many_single_row_commits_are_merged_into_few_slices() {
 }
 
 #[test]
-fn time_range_queries_return_exactly_their_rows() {
+fn time_range_queries_return_exactly_the_rows_in_range() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Day));
@@ -221,7 +221,7 @@ fn time_range_queries_return_exactly_their_rows() {
 }
 
 #[test]
-fn time_range_queries_find_their_partitions_among_many() {
+fn time_range_queries_find_the_matching_partitions_among_many() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Hour));
@@ -334,7 +334,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
 }
 
 #[test]
-fn a_bulk_write_is_refused_if_its_table_name_was_taken_meanwhile() {
+fn a_bulk_write_is_refused_if_its_new_table_name_has_been_taken() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let mut bulk = storage.begin_bulk(BulkTarget::Create(trades("t", PartitionBy::Day))).unwrap();
@@ -469,7 +469,7 @@ fn a_commit_to_tables_and_records_is_atomic() {
 }
 
 #[test]
-fn a_second_process_cannot_open_the_storage_and_a_closed_one_writes_nothing() {
+fn an_open_storage_is_locked_and_a_closed_storage_refuses_writes() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_positive_and_negative_zero_share_a_key() {
+    fn no_numbers_share_a_key_except_positive_and_negative_zero() {
         let values = [0.0, -0.0, 1.5, -1.5, f64::MIN_POSITIVE, f64::MAX];
         let doubles: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
         let keys = key_values(&doubles);

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_timestamp_spans_its_last_given_field() {
+    fn a_partial_timestamp_spans_the_unit_of_its_last_field() {
         let length = |text: &str, unit| {
             let parsed = parse_fields(text).unwrap();
             parsed.end(unit).unwrap() - parsed.start(unit).unwrap()

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_complete_regardless_of_how_their_bytes_are_split() {
+    fn messages_are_reassembled_regardless_of_how_their_bytes_are_split() {
         let long: Vec<u8> = (0..70_000_u32).map(|at| at as u8).collect();
         let mut bytes = frame(0x82, b"one");
         bytes.extend(frame(0x02, b"tw"));

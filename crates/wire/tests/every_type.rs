@@ -409,7 +409,7 @@ fn check_parquet_values(read: &RecordBatch) {
 
 /// `test/wire/arena.test.ts` reads the same file. `UPDATE_FIXTURES=1` rewrites it.
 #[test]
-fn the_arena_matches_the_fixture_read_by_typescript() {
+fn the_arena_matches_the_fixture_that_typescript_reads() {
     let arena = encode(RowFormat::Arrow);
     // A relative path, because clones share compiled binaries. Cargo runs tests in the crate
     // directory.

@@ -113,7 +113,7 @@ test('strings that expand too far are refused with a short message', async (t) =
   }
 });
 
-test('the number of intervals on a column without time order is limited', async (t) => {
+test('the number of intervals is limited on columns that are not in time order', async (t) => {
   const server = await startTestServer({ set: ['pg.auth.method=cleartext'] });
   t.teardown(() => server.stop());
   const client = await RawClient.login(Number(server.pg.split(':')[1]));

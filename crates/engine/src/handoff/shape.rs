@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn handoff_queries_are_found_with_their_parameter_values() {
+    fn handoff_queries_are_matched_and_their_parameter_values_are_extracted() {
         let shapes = Shapes::new(vec![
             query("SELECT 1", &[]),
             query("SELECT 1 WHERE a = $1 AND b IN ($2, $3)", &["TEXT", "INT", "DOUBLE"]),

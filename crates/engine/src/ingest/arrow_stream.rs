@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_truncation_of_a_stream_is_an_error_or_a_complete_prefix() {
+    fn a_truncated_stream_returns_an_error_or_only_complete_batches() {
         let bytes = stream(&["a", "b"], 100);
         for length in 0..bytes.len() {
             match read(&bytes[..length]) {

@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn large_messages_are_written_to_files_regardless_of_chunk_boundaries() {
+    fn messages_larger_than_one_chunk_are_written_to_files() {
         for (count, expected) in [(CHUNK, 0), (CHUNK + 1, 1), (3 * CHUNK, 1)] {
             let root = tempfile::tempdir().unwrap();
             let database = database(&root);

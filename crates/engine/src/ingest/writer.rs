@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_cancelled_and_outdated_writers_change_nothing() {
+    fn writers_that_are_dropped_cancelled_or_outdated_change_nothing() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
         let mut writer = Writer::new(&database);

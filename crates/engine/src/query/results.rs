@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_cached_when_its_parameter_values_repeat() {
+    fn a_result_is_cached_only_after_its_parameter_values_repeat() {
         let results = CachedResults::new(&CachedBytes::default());
         for is_cached in [false, false, true] {
             assert_eq!(results.get(&result_key(b"s1", None)).is_some(), is_cached);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_results_are_limited_by_size_and_free_their_memory() {
+    fn cached_results_have_a_size_limit_and_release_their_memory() {
         let all = CachedBytes::default();
         let queries: Vec<CachedResults> = (0..10).map(|_| CachedResults::new(&all)).collect();
         for query in &queries {

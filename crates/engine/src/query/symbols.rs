@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_replaced_with_the_symbols_of_an_execution() {
+    fn placeholders_are_replaced_with_the_symbols_of_each_execution() {
         let both =
             |texts: &[String]| either(either(named(&texts[1]), named("own")), named(&texts[0]));
         let test = stored(&tree(2), 2, both);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn only_parameters_used_solely_as_symbol_names_are_replaced() {
+    fn parameters_are_replaced_only_if_every_use_is_a_symbol_name() {
         let of = |test: NamedTest| test.of(&values("a", "b")).unwrap().map(|test| test.to_string());
         // The second parameter is in a different condition, on time.
         let test = stored(&tree(2), 1, |texts| named(&texts[0]));

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_users_get_freed_slots_and_no_user_state_remains() {
+    fn freed_slots_go_to_waiting_users_and_no_user_entries_remain() {
         block_on(async {
             let admission = admission(1, 8, 60_000);
             let (many, own) = (admission.admit("many").await, admission.admit("own").await);

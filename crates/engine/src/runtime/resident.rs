@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn retained_memory_is_released_after_it_has_grown() {
+    fn retained_memory_is_released_once_it_grows_too_large() {
         let mut retained = RetainedMemory::new(800);
         assert!(!retained.is_too_much(99));
         assert!(retained.is_too_much(100));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_this_process_is_measured() {
+    fn process_memory_is_measured() {
         let bytes = resident_bytes().unwrap();
         assert!(bytes > 100 << 10 && bytes < machine_memory(), "{bytes}");
     }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_alternate_between_users_regardless_of_their_task_count() {
+    fn lanes_alternate_between_users_regardless_of_task_counts() {
         let queue = TaskQueue::new(1);
         let context = Context::from_waker(Waker::noop());
         let mut tasks: Vec<QueuedTask> = (0..8).map(|_| task(&queue, "many")).collect();

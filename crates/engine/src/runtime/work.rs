@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn users_share_the_workers_regardless_of_their_task_count() {
+    fn users_share_the_workers_regardless_of_task_counts() {
         let (runtime, queue) = (build_runtime(1).unwrap(), TaskQueue::new(1));
         let end = Instant::now() + Duration::from_secs(2);
         let start = |user: &str, tasks: usize| {

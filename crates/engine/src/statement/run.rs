@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_are_checked_again_if_a_later_binding_needs_more() {
+    fn permissions_are_rechecked_if_a_later_binding_needs_additional_permissions() {
         let described = [access(&["s", "ts"], Permission::Select), access(&[], Permission::Insert)];
         assert!(covers(&described, &[access(&["ts", "s"], Permission::Select)]));
         assert!(covers(

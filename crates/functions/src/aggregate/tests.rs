@@ -120,7 +120,7 @@ fn pair_aggregates_match_their_definitions() {
 }
 
 #[test]
-fn overflowing_integer_sums_wrap_and_may_become_null() {
+fn integer_sums_wrap_on_overflow_and_the_minimum_value_is_null() {
     let resolved = resolve("sum", &[SqlType::Long]);
     let sum = |values: &[i64]| {
         let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
@@ -191,7 +191,7 @@ fn constants(value: SqlType, rest: &[ScalarValue]) -> Vec<Argument> {
 }
 
 #[test]
-fn percentiles_are_exact_and_approximations_use_a_histogram() {
+fn percentiles_are_exact_and_approximate_percentiles_use_a_histogram() {
     let column = doubles(&[Some(10.0), Some(60.0), None, Some(30.0), Some(20.0), Some(45.0)]);
     let ninety = ScalarValue::Float64(Some(0.9));
     for (name, rest, expected) in [

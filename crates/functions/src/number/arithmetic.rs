@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn integer_overflow_wraps_and_the_minimum_is_null() {
+    fn integers_wrap_on_overflow_and_the_minimum_value_is_null() {
         let left = Int32Array::from(vec![Some(i32::MAX), Some(i32::MAX), None, Some(7)]);
         let right = Int32Array::from(vec![1, 2, 3, 0]);
         let columns = [ColumnarValue::Array(Arc::new(left)), ColumnarValue::Array(Arc::new(right))];

@@ -96,7 +96,7 @@ fn quoted_values_are_parsed() {
 }
 
 #[test]
-fn earlier_rows_are_returned_before_an_error_with_its_line_number() {
+fn rows_before_an_error_are_returned_and_the_error_has_a_line_number() {
     for (spec, data, line, message) in [
         (text(), &b"a\tb\na\n"[..], 2, "missing data for column \"b\""),
         (text(), b"a\tb\\\n\na\tb\tc", 3, "extra data after last expected column"),

@@ -202,7 +202,7 @@ mod tests {
 
     /// A scan returns slices of whole columns.
     #[test]
-    fn byte_sizes_of_slices_add_up_to_the_whole_batch() {
+    fn byte_sizes_of_slices_add_up_to_the_size_of_the_whole_batch() {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
         let texts = StringViewArray::from_iter_values((0..100_000).map(|row| format!("{row:>40}")));
         let all = RecordBatch::try_from_iter([("n", numbers), ("t", Arc::new(texts) as ArrayRef)]);

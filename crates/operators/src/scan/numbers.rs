@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_accepts_the_same_values_as_its_comparison() {
+    fn a_range_accepts_the_same_values_as_the_original_comparison() {
         let doubles = [0.0, -0.0, 1.5, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, -5e-324];
         let doubles: Vec<Option<f64>> = doubles.map(Some).into_iter().chain([None]).collect();
         let column = Float64Array::from(doubles.clone());

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn and_returns_the_keys_that_satisfy_both_conditions() {
+    fn combined_conditions_keep_only_keys_that_satisfy_both() {
         let few = |keys: &[i32], null| PassingKeys::Few { keys: keys.to_vec(), null };
         let flags = PassingKeys::Flags(vec![true, false, true, true]);
         assert_eq!(few(&[0, 1, 2], true).and(&flags), few(&[0, 2], true));
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn matching_few_returns_the_same_rows_as_matching_flags() {
+    fn matching_by_key_list_returns_the_same_rows_as_matching_by_flags() {
         let codes: Vec<i32> = (0..300).map(|row| row * 7 % 23).collect();
         for count in 0..=FEW {
             let keys: Vec<i32> = (0..count as i32).map(|key| key * 3).collect();

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn processed_end_decreases_only_on_rewind() {
+    fn the_end_of_processed_rows_decreases_only_on_rewind() {
         let cache = WindowCache::marking(0, &StateMemory::new(1 << 20));
         pass(&cache);
         // The last processed row is followed by a row that was filtered out.

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_last_rows_are_limited_and_freed_with_their_segment() {
+    fn cached_last_rows_have_a_size_limit_and_are_freed_with_their_segment() {
         let _room = MEMORY_LOCK.lock();
         let cells: Int32Array = (0..BLOCK_ROWS as i32).map(Some).collect();
         let max_key = BLOCK_ROWS as i32 - 1;

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_layers_match_cells_updated_one_by_one() {
+    fn merged_layers_match_updating_the_cells_one_by_one() {
         let mut seed = 11_u64;
         let mut random = |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_older_versions_are_decoded() {
+    fn records_from_older_versions_are_decoded() {
         let mut out = Encoder::default();
         out.u64(5);
         out.u64(9);

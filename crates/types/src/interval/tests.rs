@@ -88,7 +88,7 @@ fn bracket_lists_are_expanded() {
 }
 
 #[test]
-fn week_dates_zones_day_filters_and_variables_are_parsed() {
+fn week_dates_time_zones_day_filters_and_variables_are_parsed() {
     check("2024-W[01..02]", &[("2024-01-01T00:00", "2024-01-15T00:00")]);
     check(
         "2024-W01-[1,5]",
@@ -216,7 +216,7 @@ fn the_innermost_suffix_takes_precedence() {
 
 /// Short and long strings that would exceed the memory or time limits.
 #[test]
-fn intervals_that_expand_too_far_are_rejected() {
+fn intervals_that_exceed_the_expansion_limits_are_rejected() {
     let many = "too many intervals [limit=100000]";
     let list = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
     for (text, message) in [

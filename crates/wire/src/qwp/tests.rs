@@ -160,7 +160,7 @@ fn messages_are_split_by_row_count_and_bytes() {
 }
 
 #[test]
-fn a_row_larger_than_a_message_is_refused() {
+fn a_row_that_exceeds_the_maximum_message_size_is_refused() {
     let mut messages = messages(&[SqlType::Varchar], PLAIN);
     let long = "x".repeat(ROW_BYTES + 1);
     let error = messages.encode(&batch(vec![Arc::new(StringArray::from(vec![long]))]));

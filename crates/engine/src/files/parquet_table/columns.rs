@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_type_represents_values_of_both_types() {
+    fn the_common_type_can_represent_values_of_both_types() {
         use SqlType as T;
         assert_eq!(common_type(T::Long, T::Int), Some(T::Long));
         assert_eq!(common_type(T::Timestamp, T::Date), Some(T::Timestamp));

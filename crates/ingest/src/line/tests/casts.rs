@@ -104,7 +104,7 @@ const OTHER_KINDS: &[(&str, SqlType)] = &[
 ];
 
 #[test]
-fn each_value_is_assigned_or_rejected_for_each_column_type() {
+fn values_are_accepted_or_rejected_by_column_type() {
     for (value, sql_type, cell) in CASTS {
         assert_eq!(cast(value, *sql_type).as_deref(), Ok(*cell), "{value} as {}", sql_type.name());
     }

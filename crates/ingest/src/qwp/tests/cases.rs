@@ -58,7 +58,7 @@ fn columns_can_be_added_later_to_several_tables() {
 }
 
 #[test]
-fn rows_get_their_own_timestamp_or_the_server_time() {
+fn rows_keep_their_timestamp_or_get_the_server_time() {
     let shown = read(message(0, 1, &block("t", 1, &[("", 0x10, longs(&[5]))])), nothing());
     assert_eq!(shown.unwrap(), ["t.timestamp:TIMESTAMP_NS=[1970-01-01T00:00:00.000000005]"]);
     let given = some(0b10, [7_i64.to_le_bytes()]);
