@@ -99,7 +99,7 @@ onThisPlatform('an engine for another processor is refused', (t) => {
   t.is(refusal(home).line, `tidemark: ${damage} [file=${file}]: ${INSTALL}`);
 });
 
-onThisPlatform('an engine that cannot be loaded is refused with the loader error', (t) => {
+onThisPlatform('an engine that cannot be loaded is refused, and the loader error is shown', (t) => {
   const home = install('unlinked');
   const file = packaged(home);
   const bytes = readFileSync(addon);

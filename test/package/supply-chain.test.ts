@@ -105,7 +105,7 @@ test('crates with disallowed licences are refused', (t) => {
   }
 });
 
-test('a publishing job that can run for a pull request is reported', (t) => {
+test('a publishing job that pull requests can trigger is reported', (t) => {
   const job = (condition: string): string =>
     `on: [push, pull_request]\npermissions: {}\njobs:\n  build:\n    runs-on: ubuntu-24.04\n` +
     `    permissions:\n      contents: read\n    steps:\n      - run: echo\n` +

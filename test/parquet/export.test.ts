@@ -114,7 +114,7 @@ async function readBack(...paths: readonly string[]): Promise<Record<string, unk
 
 const EVERY = `SELECT ${TYPES.map((_, at) => `c${at}`).join(', ')} FROM every`;
 
-test('every type in every codec is read correctly by three other programs', async (t) => {
+test('files with every type and codec are read correctly by three other programs', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -141,7 +141,7 @@ test('every type in every codec is read correctly by three other programs', asyn
   }
 });
 
-test('raw arrays are bytes to other programs and arrays to read_parquet', async (t) => {
+test('other programs read raw arrays as bytes; read_parquet reads them as arrays', async (t) => {
   const query = 'SELECT c18, c19 FROM every';
   const path = await exported('raw.parquet', query, { raw_array_encoding: 'true' });
   t.deepEqual(
@@ -167,7 +167,7 @@ test('raw arrays are bytes to other programs and arrays to read_parquet', async 
   }
 });
 
-test('partitions become files of an archive and can be read back as one table', async (t) => {
+test('partitions become files in an archive and can be read back as one table', async (t) => {
   const query = 'SELECT * FROM hours';
   const names: Record<string, readonly string[]> = {
     YEAR: ['year=2024/rows.parquet'],

@@ -127,7 +127,7 @@ test('every type that other programs write is mapped to a column type', async (t
   t.deepEqual(await rows(server, integers), [['12345678901234.5678'], [null]]);
 });
 
-test('enumerations, BSON, decimals as bytes and nanosecond times are read', async (t) => {
+test('enumerations, BSON, byte-encoded decimals and nanosecond times are read', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -146,7 +146,7 @@ test('enumerations, BSON, decimals as bytes and nanosecond times are read', asyn
   t.is(found.columns[0]?.type, 'BINARY');
 });
 
-test('values without an exact equivalent are refused with their column name', async (t) => {
+test('values without exact equivalents are refused, and the error names the column', async (t) => {
   if (!isHere) {
     t.pass();
     return;

@@ -179,7 +179,7 @@ real('conditions accept text and binary parameters', async (t) => {
   client.close();
 });
 
-real('an array parameter of any type can be the list of IN', async (t) => {
+real('IN accepts an array parameter of any type as its list', async (t) => {
   const client = await connect();
   for (const text of [
     'CREATE TABLE lists (v VARCHAR, k SYMBOL, i INT, l LONG, b BOOLEAN, u UUID, t TIMESTAMP)',

@@ -18,7 +18,7 @@ const execute = (portal: string, rows = 0): Buffer => clientMessage('E', portal,
 const describe = (what: string, name: string): Buffer =>
   clientMessage('D', Buffer.from(what), name);
 
-test('startup declines encryption and reports parameters', async (t) => {
+test('a startup request gets the server parameters, and encryption is declined', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.open(port);
   client.send(clientMessage('', 80_877_103));
@@ -71,7 +71,7 @@ test('a wrong password, an unknown user and too many attempts are refused', asyn
   await server.close();
 });
 
-test('a simple query may contain several or no statements and stops at an error', async (t) => {
+test('a simple query can contain zero or more statements and stops at an error', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   client.send(query('rows 2; insert;'));
@@ -88,7 +88,7 @@ test('a simple query may contain several or no statements and stops at an error'
   await server.close();
 });
 
-test('extended queries support pipelines and row limits, and skip to Sync on error', async (t) => {
+test('extended queries allow pipelines and row limits; an error skips to Sync', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(
@@ -132,7 +132,7 @@ test('a row limit equal to the row count suspends the portal, as in PostgreSQL',
   await server.close();
 });
 
-test('inserts before a Sync form one batch, but are acknowledged one by one', async (t) => {
+test('inserts before a Sync are committed as one batch but acknowledged one by one', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const insert = (value: string, statement = 'i'): Buffer =>
@@ -166,7 +166,7 @@ test('inserts before a Sync form one batch, but are acknowledged one by one', as
   await server.close();
 });
 
-test('pending inserts stay in their transaction block, and errors arrive in order', async (t) => {
+test('pending inserts commit with their block, and errors arrive in order', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const insert = (value: string): Buffer => Buffer.concat([bind('', 'i', value), execute('')]);
@@ -198,7 +198,7 @@ test('an invalid UTF-8 value is refused, unless its message is skipped', async (
   await server.close();
 });
 
-test('portals in a transaction block end with the block; others at Sync or Close', async (t) => {
+test('portals end with their transaction block; outside blocks, at Sync or Close', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(query('BEGIN'));
@@ -345,7 +345,7 @@ async function isStuck(socket: Socket): Promise<boolean> {
 
 // This test is serial, because the flood keeps this process busy and logins on other connections
 // have a deadline.
-test.serial('the server stops reading from a client that reads no answers', async (t) => {
+test.serial('the server stops reading from a client that does not read responses', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   t.teardown(async () => {

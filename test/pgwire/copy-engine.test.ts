@@ -183,7 +183,7 @@ test('COPY handles reordered columns, defaults and missing values', async (t) =>
   client.close();
 });
 
-test('a transaction block sees its copied rows, and ROLLBACK TO removes later ones', async (t) => {
+test('a block sees its copied rows, and ROLLBACK TO removes rows copied later', async (t) => {
   const client = await RawClient.login(server.port);
   await run('CREATE TABLE blocked (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
   const rows = (from: number, count: number): Buffer =>
@@ -255,7 +255,7 @@ test('malformed data is reported with its line, and nothing is written', async (
   client.close();
 });
 
-test('COPY memory does not grow with the data', async (t) => {
+test('COPY memory does not grow with the size of the data', async (t) => {
   t.timeout(300_000);
   const client = await RawClient.login(server.port);
   await run('CREATE TABLE long (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY DAY');

@@ -399,7 +399,7 @@ test('a failed COPY writes nothing and skips its remaining data', async (t) => {
   t.is(await client.types(), 'CZ');
 });
 
-test('extended-protocol COPY accepts an early Sync and skips to Sync on error', async (t) => {
+test('extended-protocol COPY accepts an early Sync, and an error skips to Sync', async (t) => {
   const { client, engine } = await open(t);
   client.send(executed('COPY t FROM STDIN'), sync);
   t.is((await client.until('G')).map(({ type }) => type).join(''), '12nG');

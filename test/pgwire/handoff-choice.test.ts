@@ -55,7 +55,7 @@ function longReply(): { stream: ResultStream; cancelled: () => number } {
 
 const ECHO = [bind('e', ['5']), EXECUTE, SYNC];
 
-test("an interrupt stops a handoff's rows, and statement durations are recorded", async (t) => {
+test('an interrupt stops the rows of a handoff; statement durations are recorded', async (t) => {
   const seconds: number[] = [];
   const observer = { observe: (one: number): void => void seconds.push(one) };
   const { engine, server, port } = await start({ handsOff: true }, null, observer);
@@ -85,7 +85,7 @@ test("an interrupt stops a handoff's rows, and statement durations are recorded"
   await server.close();
 });
 
-test('handoff attempts become rarer while the engine refuses them', async (t) => {
+test('handoffs are attempted less often while the engine refuses them', async (t) => {
   const { engine, server, port } = await start({ handsOff: true });
   const requests = refusals(engine);
   const client = await RawClient.login(port);

@@ -72,7 +72,7 @@ const AFTERWARDS: readonly (readonly [string, readonly Buffer[]])[] = [
 ];
 
 for (const [name, more] of AFTERWARDS) {
-  test.serial(`messages between Execute and Sync get the same answers: ${name}`, async (t) => {
+  test.serial(`handoffs do not change replies between Execute and Sync: ${name}`, async (t) => {
     const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
     const good = [bind('n', ['3']), EXECUTE, SYNC];
     for (const one of [a, b]) {
@@ -171,7 +171,7 @@ test.serial('a client that half-closes its connection gets the complete response
   t.deepEqual(a.slice(0, b.length), b);
 });
 
-test.serial('names and parameters of any length get the same answers', async (t) => {
+test.serial('handoffs do not change replies for names and parameters of any length', async (t) => {
   const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
   const name = 'n'.repeat(64 * 1024);
   const list = Array.from({ length: 2_000 }, (_, index) => `$${index + 1}::varchar`).join(', ');

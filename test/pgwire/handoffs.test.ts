@@ -360,7 +360,7 @@ test('a client that disconnects cancels its query and frees its slot', async (t)
   t.pass();
 });
 
-test.serial('a client that pauses reading uses no memory and later gets all rows', async (t) => {
+test.serial('a paused reader does not increase memory use and later gets all rows', async (t) => {
   const [client] = await handoffClient(t, 'SELECT * FROM trades WHERE amount <= $1::long * 400');
   client.socket.pause();
   const before = (await memory()) / 2 ** 20;

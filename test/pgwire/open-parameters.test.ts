@@ -201,7 +201,7 @@ real('an int8 parameter in text format is read as microseconds for a timestamp',
   client.close();
 });
 
-real('variables use the parameters of each execution', async (t) => {
+real('variables use the parameter values of the current execution', async (t) => {
   const client = await connected();
   client.send(clientMessage('Q', 'CREATE TABLE declared AS (SELECT x FROM long_sequence(5))'));
   await client.until('Z');
@@ -223,7 +223,7 @@ real('variables use the parameters of each execution', async (t) => {
   client.close();
 });
 
-real('a parameter next to a sub-query gets the type of its column', async (t) => {
+real('a parameter next to a sub-query gets the type of its target column', async (t) => {
   const client = await connected();
   client.send(clientMessage('Q', 'CREATE TABLE beside (ts TIMESTAMP, n LONG) TIMESTAMP(ts)'));
   await client.until('Z');

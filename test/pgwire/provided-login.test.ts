@@ -86,7 +86,7 @@ test('password guessing is throttled', async (t) => {
   t.is(provider.count('/token'), requests);
 });
 
-test('a session is verified again at its next statement', async (t) => {
+test('once the cache expires, a session is verified with the provider again', async (t) => {
   const { provider, connect } = await placeFor(t, TOKENS);
   const jo = await connect('_sso', (await provider.token('jo')).access);
   provider.faults.set('/me', {

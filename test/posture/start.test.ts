@@ -67,7 +67,7 @@ for (const [set, refusal] of STARTS) {
   });
 }
 
-test('a server that others could administer without a login does not start', async (t) => {
+test('the server does not start with a default password on a public address', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-posture-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const set = ['http.bind.to=0.0.0.0:0', 'acl.enabled=true'].flatMap((one) => ['--set', one]);

@@ -163,7 +163,7 @@ with questdb.connect(sys.argv[1], sf_dir=sys.argv[2]) as db:
                       for row in db.query('SELECT count(), max(x) FROM moved').iter_rows()]))
 `;
 
-test('after a server is killed, rows and queries continue at the next address', async (t) => {
+test('after a server is killed, writes and queries continue at the next address', async (t) => {
   if (await isMissing(t)) {
     return;
   }

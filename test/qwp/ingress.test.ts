@@ -31,7 +31,7 @@ async function open(
   return await WebSocketClient.open(portOf(target), path, { headers });
 }
 
-test('the handshake announces versions and limits on both paths', async (t) => {
+test('the handshake announces versions and limits at both ingestion URLs', async (t) => {
   for (const path of ['/write/v4', '/api/v4/write']) {
     const client = await open({ 'X-QWP-Max-Version': '5' }, server, path);
     t.regex(client.head, /X-QWP-Version: 1\r\n/);
@@ -62,7 +62,7 @@ test('rows are visible once OK arrives, and OK lists tables and transactions', a
   t.is(await client.receiveClose(), 1000);
 });
 
-test('rows become visible when their group is committed and are discarded otherwise', async (t) => {
+test('rows become visible when their group commits, and are otherwise discarded', async (t) => {
   const client = await open();
   // The dictionary arrives first, on its own, and is accepted immediately.
   client.send(message(FLAG.delta | FLAG.defer, 0, delta(0, ['a', 'b'])));
@@ -226,7 +226,7 @@ test('a message may reach the size limit but not exceed it', async (t) => {
   t.is(await client.receiveClose(), 1009);
 });
 
-test('pending rows are committed at the limit, and durable commits are acknowledged', async (t) => {
+test('rows are committed at the pending-row limit; durable commits are acknowledged', async (t) => {
   const set = ['qwp.max.uncommitted.rows=3'];
   const limited = await startTestServer({ set });
   t.teardown(() => limited.stop());

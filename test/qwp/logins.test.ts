@@ -105,7 +105,7 @@ test('a connection ends when its token is dropped', async (t) => {
   t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed'), [[1]]);
 });
 
-test('a connection ends when the provider ends its login, but not during an outage', async (t) => {
+test('a connection ends when its provider login ends; outages are temporary errors', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   const server = await start(t, ...provider.settings('acl.oidc.cache.ttl=0'));

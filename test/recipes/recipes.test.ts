@@ -52,7 +52,7 @@ const RECIPES: readonly [name: string, most: number, named: (example: string) =>
 ];
 
 for (const [name, maximum, named] of RECIPES) {
-  test(`the recipe for ${name} lists existing files, at most ${maximum}`, (t) => {
+  test(`the recipe for ${name} lists at most ${maximum} files, and all of them exist`, (t) => {
     const { promised, example, paths } = recipe(name);
     t.is(paths.length, promised);
     t.true(promised <= maximum, `${promised} places`);

@@ -107,7 +107,7 @@ test('invalid changes are refused with a reason and have no effect', async (t) =
   });
 });
 
-test('concurrent updates and inserts lose nothing', async (t) => {
+test('no changes are lost when updates and inserts run concurrently', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE n (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
     let updated = 0;

@@ -56,7 +56,7 @@ test('rows deleted from DEDUP tables and Parquet partitions stay deleted', async
   });
 });
 
-test('concurrent inserts and deletes lose no other rows', async (t) => {
+test('rows that no DELETE matches survive concurrent inserts and deletes', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE n (ts TIMESTAMP, i LONG) TIMESTAMP(ts) PARTITION BY HOUR');
     const insert = async (from: number): Promise<void> => {

@@ -42,7 +42,7 @@ async function connect(): Promise<pg.Client> {
   return client;
 }
 
-test('LIMIT 0 returns the columns of any query without rows', async (t) => {
+test('LIMIT 0 returns no rows for any query, but still returns its columns', async (t) => {
   const sources = [
     'SELECT * FROM x_s',
     'SELECT k, sum(d) FROM x_s',
@@ -173,7 +173,7 @@ test('PIVOT columns follow the order of the value query', async (t) => {
   t.deepEqual(await pivot('SELECT DISTINCT i FROM x_s'), ['k', '1', '2', '3']);
 });
 
-test('functions handle untyped nulls, the minimum byte and very long series', async (t) => {
+test('functions handle untyped nulls, the smallest BYTE value and very long series', async (t) => {
   const shown = 'SELECT abs(null), typeOf(abs(null)), sign(null), abs(-128::byte)';
   t.deepEqual(await rows(server, shown), [[null, 'INT', null, 128]]);
   const refused = await exec(server, 'SELECT * FROM generate_series(0.0, 1.0, 1e-300)');
@@ -201,7 +201,7 @@ test('a variable that refers to itself is refused', async (t) => {
   t.deepEqual(await rows(server, 'DECLARE @x := 1, @y := @x + 1 SELECT @y'), [[2]]);
 });
 
-test('invalid statements are refused at their position', async (t) => {
+test('an invalid statement is refused with the position of the error', async (t) => {
   const refused: Readonly<Record<string, string>> = {
     'SELECT (10-i) z, sum(d) FROM x_s GROUP BY z ORDER BY i': 'column must appear in GROUP BY',
     'SELECT i FROM x_s ORDER BY sum(i)': 'aggregate functions are not allowed here',
@@ -231,7 +231,7 @@ test('invalid statements are refused at their position', async (t) => {
   }
 });
 
-test('a table can be qualified only with the database and the public schema', async (t) => {
+test('only the database name and the public schema can qualify a table name', async (t) => {
   for (const name of ['public.ref', 'qdb.public.ref', '"qdb"."public"."ref"', 'PUBLIC.ref']) {
     t.is((await rows(server, `SELECT * FROM ${name}`)).length, 2, name);
   }
@@ -428,7 +428,7 @@ test('NaN is the DOUBLE null, and casting an empty string returns null', async (
   t.deepEqual(await rows(server, "SELECT cast('' AS uuid), cast('' AS ipv4)"), [[null, null]]);
 });
 
-test('advisory locks and catalog queries of pools and migration tools work', async (t) => {
+test('advisory locks work, and so do catalog queries of pools and migration tools', async (t) => {
   const client = await connect();
   // asyncpg sends this whenever a connection is released.
   await client.query('SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;');

@@ -11,7 +11,7 @@ const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, i INT, v VARCHAR)
 const ROWS = `INSERT INTO t VALUES ('2024-01-01T01', 'a', 1, 'x'), ('2024-01-01T02', 'b', 2, 'y'),
   ('2024-01-02T01', 'a', 3, null), ('2024-01-03T01', 'c', null, 'z')`;
 
-test('RETURNING returns the new rows of an UPDATE and the deleted rows', async (t) => {
+test('RETURNING returns the new rows of an UPDATE and the deleted rows of a DELETE', async (t) => {
   await withServer(async (server) => {
     await run(
       server,

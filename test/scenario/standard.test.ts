@@ -37,7 +37,7 @@ function answers(title: string, cases: readonly Case[]): void {
   });
 }
 
-answers('queries of PostgreSQL tools return the expected rows', [
+answers('queries sent by PostgreSQL tools return the expected rows', [
   ['SELECT t.* FROM public.t WHERE i = 2', [['2026-05-01T00:01:00.000000Z', 'b', 2, 20, 2.5]]],
   ['SELECT pg_namespace.* FROM pg_catalog.pg_namespace LIMIT 1', [[11, 'pg_catalog', 10, null]]],
   ['SELECT * FROM current_schema()', [['public']]],
@@ -122,7 +122,7 @@ test('type names accept a length or precision', async (t) => {
   }
 });
 
-answers('the catalog describes itself and the running queries', [
+answers('the catalog contains its own tables and the running queries', [
   [
     'SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute a, pg_class c ' +
       "WHERE a.attrelid = c.oid AND c.relname = 'pg_namespace' AND attnum > 0 ORDER BY attnum",

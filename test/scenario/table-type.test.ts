@@ -13,7 +13,7 @@ async function isBypass(server: TestServer, table: string): Promise<boolean> {
   return String(row?.[0]).includes(' BYPASS WAL');
 }
 
-test('SET TYPE takes effect after the next restart, and the last type wins', async (t) => {
+test('SET TYPE takes effect at the next restart, and only the last SET TYPE counts', async (t) => {
   const first = await startTestServer();
   const table = (name: string, type: string): string =>
     `create table ${name} (x int, ts timestamp) timestamp(ts) partition by day ${type}`;

@@ -11,7 +11,7 @@ const ROWS = `INSERT INTO t VALUES ('2024-01-01', 'a', 1.0), ('2024-01-02', 'b',
   ('2024-01-03', 'a', 3.0)`;
 const STATES = 'SELECT view_name, view_status, invalidation_reason FROM views()';
 
-test('a view follows its tables through renames and a kill', async (t) => {
+test('a view keeps reading the same tables after renames and after a kill', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, "CREATE VIEW v AS (SELECT ts, x FROM t WHERE s = 'a')");
     await run(server, 'CREATE VIEW w AS (SELECT max(x) m FROM v)');
@@ -91,7 +91,7 @@ test('a view of a dropped table is invalid even if a new table reuses its name',
   });
 });
 
-test('an import that overwrites a table keeps its views', async (t) => {
+test('views of a table survive an import that overwrites the table', async (t) => {
   await withServer(async (server) => {
     const load = async (csv: string): Promise<void> => {
       const form = new FormData();

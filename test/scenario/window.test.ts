@@ -254,7 +254,7 @@ async function fill(server: TestServer, table: string, rows: readonly Row[]): Pr
 const close = (one: Cell, other: Cell): boolean =>
   one === other || (one !== null && other !== null && Math.abs(one - other) < 1e-9);
 
-test('window functions match their definition', async (t) => {
+test('window functions match their definitions', async (t) => {
   const seed = suiteSeed();
   const next = random(seed);
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });

@@ -81,7 +81,7 @@ for (const [text, name] of RELOADS) {
   });
 }
 
-test('pg_backend_pid() can be used like any value', async (t) => {
+test('pg_backend_pid() can be used in any expression', async (t) => {
   await connected(async (client) => {
     const first = async (text: string, values: unknown[] = []): Promise<object | undefined> =>
       (await client.query<object>(text, values)).rows[0];

@@ -55,7 +55,7 @@ const GENERATED = FORMS.flatMap((form) =>
   GAPS.flatMap((gap) => [...QUOTINGS, ...UNREAD].map((password) => form(password, gap))),
 );
 
-test(`passwords are hidden in ${GENERATED.length} spellings`, (t) => {
+test(`passwords are hidden in ${GENERATED.length} generated statements`, (t) => {
   for (const text of GENERATED) {
     t.false(withoutSecrets(text).includes(CANARY), text);
   }

@@ -66,7 +66,7 @@ test('rights are checked at prepare and at every execution', async (t) => {
   t.is(database.journal.executed.length, 1);
 });
 
-test('a statement is prepared again once after a catalog change', async (t) => {
+test('after a catalog change, a statement is prepared again only once', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const statement = await host.open({ name: 'u', readOnly: false }).prepare('replan');

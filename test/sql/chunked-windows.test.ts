@@ -46,7 +46,7 @@ test('lag and lead read rows across storage partitions', async (t) => {
   }
 });
 
-test('lag and lead accept several distances, and expressions over them', async (t) => {
+test('lag and lead accept several offsets and can be used within expressions', async (t) => {
   const both = `SELECT n, lag(n, 1) OVER (ORDER BY ts) a, lag(n, 4) OVER (ORDER BY ts) b FROM rows`;
   const expected = VALUES.map((n, row) => [n, back(row, 1), back(row, 4)]);
   t.deepEqual(await query(both), expected);

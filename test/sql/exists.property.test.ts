@@ -151,7 +151,7 @@ test.serial('EXISTS returns the same rows as nested loops', async (t) => {
 /** Matches the name of a value for which a sub-query is computed. */
 const DOMAIN = /\bd\d+c\d/;
 
-test.serial('EXISTS with equalities and one comparison lists no outer values', async (t) => {
+test.serial('EXISTS with equalities and one comparison enumerates no outer values', async (t) => {
   await filled('a', 12);
   await filled('b', 12);
   const plan = async (where: string): Promise<string> =>

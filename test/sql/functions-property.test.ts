@@ -306,7 +306,7 @@ function extremeOf(rows: readonly Row[], wins: (a: bigint, b: bigint) => boolean
   return shown(found);
 }
 
-test('aggregates of other columns match their definitions, in total and by key', async (t) => {
+test('the remaining aggregates match their definitions, in total and by key', async (t) => {
   for (const [expression, expected] of Object.entries(OTHERS)) {
     await compareGroups(t, expression, expected);
   }

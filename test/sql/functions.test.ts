@@ -41,7 +41,7 @@ test('every QuestDB function name is known', async (t) => {
   }
 });
 
-test('numbers become the low bits of a LONG256', async (t) => {
+test('numbers are stored in the low bits of a LONG256', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     for (const [value, shown] of [
@@ -86,7 +86,7 @@ test('a misspelt function name is refused with the closest name', async (t) => {
   }
 });
 
-test('invalid arguments are refused at their position', async (t) => {
+test('an invalid argument is refused with its position', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     for (const [text, message, position] of [

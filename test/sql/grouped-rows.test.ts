@@ -93,7 +93,7 @@ test('millions of small buckets fit into memory', async (t) => {
   }
 });
 
-test('floors of computed times or with additional keys do not become buckets', async (t) => {
+test('grouping by computed-time floors or by extra keys does not use buckets', async (t) => {
   for (const query of [
     "select timestamp_floor('d', dateadd('d', i, ts)) f, count() from m group by f",
     "select timestamp_floor('d', ts) f, n, count() from m group by f, n",
@@ -105,7 +105,7 @@ test('floors of computed times or with additional keys do not become buckets', a
   }
 });
 
-test('a timestamp floor over a join in time order becomes a bucket', async (t) => {
+test('grouping a time-ordered join by a timestamp floor uses SAMPLE BY buckets', async (t) => {
   const [rows, expected, plan] = await both(
     "select timestamp_floor('d', a.ts) f, count() from m a join m b on n where b.i = 3 group by f",
   );

@@ -37,7 +37,7 @@ for (const direction of ['asc', 'desc'] as const) {
     }
   });
 
-  test(`string_agg follows the row order (${direction}), even of a hidden column`, async (t) => {
+  test(`string_agg follows the row order (${direction}) of an unselected column`, async (t) => {
     const few = `(select x from (select s, x from t where x <= 50) order by s ${direction})`;
     const rows = await rowsOf(server, few.slice(1, -1));
     const joined = rows.map(([x]) => String(x)).join(',');
@@ -45,7 +45,7 @@ for (const direction of ['asc', 'desc'] as const) {
   });
 }
 
-test('an ORDER BY inside an aggregate call orders its rows', async (t) => {
+test('an ORDER BY inside an aggregate call orders the aggregated rows', async (t) => {
   for (const rows of ['t', '(select x, x::string s from long_sequence(3))']) {
     for (const order of ['asc', 'desc']) {
       const inside = `select string_agg(s, ',' order by x ${order}) from ${rows}`;

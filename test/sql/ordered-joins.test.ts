@@ -96,7 +96,7 @@ test('catalog columns are listed in table order', async (t) => {
   );
 });
 
-test('a semi-join hashes its keys, or the outer rows if they are few', async (t) => {
+test('a semi-join hashes its keys, or the outer rows if there are few of them', async (t) => {
   for (const [rows, holds] of [
     ['few', 'keys'],
     ['(select * from few limit 60) few', 'rows'],

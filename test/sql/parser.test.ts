@@ -84,7 +84,7 @@ test('literal rows of VALUES are stored as blocks instead of nodes', (t) => {
   t.is(tree.nodes.filter((node) => node.kind === 'Integer').length, 0);
 });
 
-test('WITH before INSERT belongs to its query', (t) => {
+test('WITH before INSERT is parsed as part of the inserted query', (t) => {
   const printed = print(parse('WITH a AS (SELECT 1 x) INSERT INTO t SELECT x FROM a'));
   t.is(printed, 'INSERT INTO t WITH a AS (SELECT 1 AS x) SELECT x FROM a');
 });
@@ -134,7 +134,7 @@ test('an empty statement becomes an Empty node', (t) => {
   }
 });
 
-test('session statements keep their words as tokens', (t) => {
+test('the words of a session statement are kept as tokens', (t) => {
   const tree = parse("SET TIME ZONE 'UTC';");
   t.deepEqual(tree.nodes[tree.root], { kind: 'Session', words: ['SET', 'TIME', 'ZONE', 'UTC'] });
 });
@@ -239,7 +239,7 @@ test('temporary views are printed as temporary', (t) => {
   }
 });
 
-test('ANALYZE t means VACUUM TABLE t, and analyze can name a table', (t) => {
+test('ANALYZE t is parsed as VACUUM TABLE t, and analyze can be a table name', (t) => {
   for (const text of ['ANALYZE t', 'ANALYZE VERBOSE public.t (a, b)', 'analyze "t"']) {
     t.is(print(parse(text)), text.includes('"') ? 'VACUUM TABLE "t"' : 'VACUUM TABLE t', text);
   }

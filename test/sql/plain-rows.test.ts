@@ -29,7 +29,7 @@ const CELLS = [
   ...["'11111111-1111-1111-1111-111111111111'", "'10.0.0.1'", "'0x01'", "'(1), (2)'"],
 ];
 
-test('literal rows yield the same rows and errors as parsed rows', async (t) => {
+test('the literal-row and full parsers insert the same rows, with the same errors', async (t) => {
   const seed = suiteSeed();
   const random = new Random(seed);
   const root = mkdtempSync(join(tmpdir(), 'tidemark-plain-'));

@@ -48,7 +48,7 @@ test('row values are compared as in PostgreSQL', async (t) => {
   t.regex(JSON.stringify(plan), /TableScanExec: pairs .*rows=3/);
 });
 
-test('row values that cannot be compared are refused at their position', (t) => {
+test('row values that cannot be compared are refused with their position', (t) => {
   const many = Array.from({ length: 40_000 }, (_, at) => at).join();
   for (const [query, position, error] of [
     ['select (1, 2)', 7, /^row values support only =/],
@@ -86,7 +86,7 @@ test('interval arithmetic shifts timestamps, and prunes partitions', async (t) =
   t.deepEqual(await rowsOf(server, text), [['2026-01-05T04:40:00.000000Z']]);
 });
 
-test('a keyword after AS is a name unless its clause follows', async (t) => {
+test('a keyword after AS is an alias unless a clause of that keyword follows it', async (t) => {
   // drizzle-kit queries policies this way.
   const body = new URLSearchParams({ query: 'select 1 as using, 2 as for, 3 as where' });
   const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
@@ -164,7 +164,7 @@ test('DDL from migration tools is accepted', async (t) => {
   t.is((await send(server, 'create table g (id int, primary key (nope))')).status, 400);
 });
 
-test('functions such as count need no parentheses, but columns take precedence', async (t) => {
+test('some functions need no parentheses, but a column of the same name wins', async (t) => {
   const one = async (query: string): Promise<unknown> => (await rowsOf(server, query))[0];
   t.deepEqual(await one('select count from long_sequence(3)'), [3]);
   t.deepEqual(await one('select x, count from long_sequence(3) order by x'), [1, 1]);
@@ -181,7 +181,7 @@ test('functions such as count need no parentheses, but columns take precedence',
   }
 });
 
-test('rate and delta functions use the timestamp of their rows', async (t) => {
+test('rate and delta functions use the timestamps of their input rows by default', async (t) => {
   await rowsOf(server, 'create table counters (ts timestamp, v double) timestamp(ts)');
   await rowsOf(
     server,

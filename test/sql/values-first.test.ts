@@ -33,7 +33,7 @@ async function numbers(query: string): Promise<number[]> {
   return (await rowsOf(server, query)).map(([n]) => Number(n));
 }
 
-test('rows filtered by a scalar sub-query keep their order in both directions', async (t) => {
+test('rows filtered by a scalar sub-query stay in order, ascending or descending', async (t) => {
   const above = Array.from({ length: ROWS / 2 }, (_, index) => ROWS / 2 + 1 + index);
   const where = 'where v > (select avg(v) from t)';
   t.deepEqual(await numbers(`select n from t ${where}`), above);
@@ -69,7 +69,7 @@ test('a scalar sub-query that returns two rows is always an error', async (t) =>
   t.deepEqual(await numbers('select n from t where v = (select v from t where n = 7)'), [7]);
 });
 
-test('scalar sub-queries can be nested, and used in lists and groups', async (t) => {
+test('scalar sub-queries can be nested, and used in select lists and as group keys', async (t) => {
   const nested = `select count() from t where n > (select avg(n) from t
     where n > (select avg(n) from t where n > (select min(n) from t)))`;
   t.deepEqual(await numbers(nested), [249]);

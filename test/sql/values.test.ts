@@ -122,7 +122,7 @@ test('the literal-row parser and the full parser agree on random rows', (t) => {
   t.true(found.rows > 1_500 && found.plain > 1_000 && found.both > 100, JSON.stringify(found));
 });
 
-test('a parenthesized literal is printed as the same expression', (t) => {
+test('a parenthesized literal keeps its parentheses when printed', (t) => {
   const text = "INSERT INTO t VALUES (now(), ('a'), (-1)), ((1), (NULL), (true))";
   t.is(print(parse(text)), text);
 });

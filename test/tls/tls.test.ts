@@ -172,7 +172,7 @@ test.serial('plain text sent before the handshake is not treated as encrypted', 
   t.regex(answer, /^E.*received unencrypted data after encryption request/s);
 });
 
-test.serial('a new certificate is used once it matches its key', async (t) => {
+test.serial('a new certificate is used as soon as it matches the key', async (t) => {
   const shown = async (): Promise<readonly string[]> => [
     await subjectOf(httpsPort()),
     await subjectOf(String(pgPort()), '-starttls', 'postgres'),

@@ -116,7 +116,7 @@ for (const [type, literals] of Object.entries(SOURCES)) {
   });
 }
 
-test.serial('a number that is not a valid address is refused when it is stored', async (t) => {
+test.serial('storing a number that is not a valid IPv4 address is refused', async (t) => {
   await run(server, 'CREATE TABLE far (v LONG)', 'CREATE TABLE addresses (v IPV4)');
   await run(server, 'INSERT INTO far VALUES (5000000000)');
   await write(server, "COPY far TO 'far' WITH FORMAT PARQUET PARTITION_BY NONE");

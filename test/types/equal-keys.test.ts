@@ -117,7 +117,7 @@ async function answer(sql: string): Promise<unknown> {
 }
 
 for (const type of Object.keys(COLUMNS)) {
-  test(`0.0 and -0.0 of ${type} form one key in every clause`, async (t) => {
+  test(`0.0 and -0.0 of type ${type} form one key in every clause`, async (t) => {
     const wrong: string[] = [];
     for (const statement of STATEMENTS) {
       const of = (isMixed: boolean): string =>

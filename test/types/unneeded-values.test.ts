@@ -27,7 +27,7 @@ test.after.always(async () => {
 
 const cell = async (sql: string): Promise<unknown> => (await exec(server, sql)).dataset[0]?.[0];
 
-test('a one-digit string is converted to a decimal, even as a CHAR', async (t) => {
+test('a one-digit string or CHAR is converted to a decimal', async (t) => {
   for (let digit = 0; digit <= 9; digit += 1) {
     t.is(await cell(`SELECT cast('${digit}' as decimal(9,0))`), `${digit}`);
     t.is(await cell(`SELECT '${digit}'::char::decimal(9,2)`), `${digit}.00`);

@@ -130,7 +130,7 @@ function digest(root: string): string {
   return hash.digest('hex');
 }
 
-test('a refused downgrade names both formats and changes nothing', async (t) => {
+test('the error for a refused downgrade names both formats, and nothing is changed', async (t) => {
   const root = temporary(t);
   const server = await started(t, { root });
   await run(server, ADMIN, 'CREATE TABLE t (a INT)');

@@ -114,7 +114,7 @@ test('a view returns the same results as its base table after any change', async
   });
 });
 
-test('a view is not used if it cannot or may not answer the query', async (t) => {
+test('a view is not used if it lacks the data for a query or has EXPIRE ROWS', async (t) => {
   const queriesOfBase = [
     'SELECT ts, s, avg(x) FROM t SAMPLE BY 1h',
     'SELECT ts, s, max(n) FROM t SAMPLE BY 1h',

@@ -17,7 +17,7 @@ async function job(server: TestServer, view: string): Promise<readonly unknown[]
   return found[0] ?? [];
 }
 
-test('a non-numeric value stops the refresh until it is removed', async (t) => {
+test('a non-numeric value stops the refresh until the value is removed', async (t) => {
   await withServer(async (server) => {
     await run(server, NOTES, "INSERT INTO notes VALUES ('2026-01-01', '1.5')");
     await run(server, `CREATE MATERIALIZED VIEW sums AS (${SUMS})`);

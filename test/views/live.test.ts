@@ -121,7 +121,7 @@ test('anchored windows restart at their anchor in views and queries', async (t) 
   });
 });
 
-test('invalid live views are refused with their position', async (t) => {
+test('an invalid live view is refused with the position of the error', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, 'CREATE VIEW v AS (SELECT ts, x FROM t)', 'CREATE TABLE r (x INT)');
     await run(server, 'CREATE TABLE b (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY BYPASS WAL');
@@ -229,7 +229,7 @@ test('invalid live views are refused with their position', async (t) => {
   });
 });
 
-test('a live view is listed with its clauses, and can be re-created from them', async (t) => {
+test('a live view is listed with its clauses, and SHOW CREATE returns them as SQL', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     const written = `CREATE LIVE VIEW IF NOT EXISTS v FLUSH EVERY 250ms START FROM '2026-03-02'
@@ -305,7 +305,7 @@ function seconds(from: number, to: number): string {
 const second = (number: number): string =>
   new Date(Date.UTC(2026, 4, 1) + number * 1_000).toISOString();
 
-test('late rows are applied from the nearest earlier state', async (t) => {
+test('rows are recomputed from the nearest checkpoint before a late row', async (t) => {
   const queries = {
     endless: `SELECT ts, s, x, sum(x) OVER (PARTITION BY s ORDER BY ts) total,
       lag(x, 2) OVER (ORDER BY ts) before, max(x) OVER (ORDER BY ts
@@ -521,7 +521,7 @@ test('rows of dropped partitions stay in the view across late rows and restarts'
   });
 });
 
-test('a view stops when its base table is incompatible, and resumes afterwards', async (t) => {
+test('a view stops when its base table becomes incompatible, and resumes afterwards', async (t) => {
   await withServer(async (server) => {
     const cases: readonly (readonly [string, string, string])[] = [
       ['ALTER TABLE t DROP COLUMN x', 'drop column operation', 'ALTER TABLE t ADD COLUMN x DOUBLE'],
@@ -602,7 +602,7 @@ test('a live view over a materialized view follows it until a full refresh', asy
   });
 });
 
-test('views support many keys, many rows per key and one timestamp in many commits', async (t) => {
+test('views support many keys, many rows per key and many commits at one timestamp', async (t) => {
   t.timeout(300_000);
   await withServer(async (server) => {
     await run(

@@ -118,7 +118,7 @@ async function ends(
   await released('by_leaving');
 }
 
-test.serial('readers see the right rows of a view with each kind of EXPIRE ROWS', async (t) => {
+test.serial('each kind of EXPIRE ROWS shows the right rows to readers of a view', async (t) => {
   t.timeout(300_000);
   for (const policy of POLICIES) {
     await run(server, `ALTER MATERIALIZED VIEW shown SET EXPIRE ROWS ${policy}`);
@@ -138,7 +138,7 @@ test.serial('readers see the right rows of a view with each kind of EXPIRE ROWS'
   await run(server, 'ALTER MATERIALIZED VIEW shown DROP EXPIRE');
 });
 
-test.serial('a client that disconnects while reading a view releases it', async (t) => {
+test.serial('a view is released when a client disconnects while reading it', async (t) => {
   const { hostname, port } = new URL(server.url);
   const texts = [
     "SELECT ts, v, rpad('x', 200, 'y') in_mid FROM shown",

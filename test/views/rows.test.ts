@@ -19,7 +19,7 @@ const CHANGES = [
   "DELETE FROM t WHERE tank = 'c'",
 ];
 
-test('views of plain rows and of the latest row per key follow every change', async (t) => {
+test('views of unaggregated rows and LATEST ON views follow every change', async (t) => {
   const queries = {
     plain: 'SELECT * FROM t',
     some: "SELECT ts, level * 2 twice, tank FROM t WHERE tank <> 'b'",
@@ -107,7 +107,7 @@ test('EXPIRE ROWS hides rows from every reader, and DROP EXPIRE shows them again
   });
 });
 
-test('an invalid policy is refused with its position', async (t) => {
+test('an invalid policy is refused with the position of the error', async (t) => {
   const cases = [
     ['WHEN nope > 1', /Invalid column: nope/],
     ['WHEN level', /boolean|BOOLEAN/],

@@ -114,7 +114,7 @@ test('views handle one huge group and a million groups in one bucket', async (t)
   t.deepEqual(shown, expected);
 });
 
-test('views handle no rows, a gap of a century and 3,000 single-row partitions', async (t) => {
+test('views handle empty tables, a gap of a century and 3,000 single-row partitions', async (t) => {
   const server = await serve(t);
   await run(
     server,
@@ -157,7 +157,7 @@ test('views handle no rows, a gap of a century and 3,000 single-row partitions',
   await compare('no rows any more');
 });
 
-test('a refresh over its memory limit is reported, backs off and recovers', async (t) => {
+test('a refresh that exceeds its memory limit is reported, backs off and recovers', async (t) => {
   const server = await serve(t, 'query.memory.limit=24M');
   await run(
     server,

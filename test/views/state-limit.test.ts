@@ -27,7 +27,7 @@ for (const [limit, keeps] of [
   ['2M', 'some'],
   ['64M', 'all'],
 ] as const) {
-  test(`with a limit of ${limit}, views keep ${keeps} of their states`, async (t) => {
+  test(`with a state limit of ${limit}, views keep ${keeps} of their saved states`, async (t) => {
     const server = await startTestServer({ set: [`cairo.view.state.limit=${limit}`] });
     t.teardown(() => server.stop());
     await run(

@@ -324,7 +324,7 @@ test.serial('HORIZON JOIN matches the model', async (t) => {
   });
 });
 
-test.serial('joins of many rows with several workers match the model', async (t) => {
+test.serial('large joins on several workers match the model', async (t) => {
   const random = randomFrom(seed + 6);
   const shape = {
     start: 1_704_067_200 * SECOND,

@@ -58,7 +58,7 @@ async function fill(name: string, nanoseconds: boolean, random: Random): Promise
   return rows;
 }
 
-test.serial('time-series joins of mixed precisions match the model', async (t) => {
+test.serial('time-series joins match the model for mixed timestamp precisions', async (t) => {
   const random = randomFrom(seed);
   const same = async (sql: string, expected: readonly Cell[][]): Promise<void> => {
     const lines = (cells: readonly Cell[][]): string[] => cells.map(shown).sort();

@@ -210,7 +210,7 @@ test.serial('each bucket of a repeated hour appears once', async (t) => {
   }
 });
 
-test.serial('fill lists and PREV of another aggregate match the model', async (t) => {
+test.serial('FILL lists, including PREV of another aggregate, match the model', async (t) => {
   await onWeeks(4, async ({ rows }) => {
     const grid: Grid = { count: 1, unit: 'h', zone: null, offset: 0, origin: null };
     const sql =
@@ -254,7 +254,7 @@ function boundOf(local: number, zone: string | null, random: Random): Bound {
   return { text: `'${iso(local).slice(0, -1)}'`, at: toUniversal(zone, local) };
 }
 
-test.serial('FROM and TO match the model with zones and offsets and without rows', async (t) => {
+test.serial('FROM and TO match the model with zones, offsets and empty input', async (t) => {
   await onWeeks(5, async ({ rows, start, zone, random }) => {
     for (const [count, unit] of STEPS.slice(0, 5)) {
       const low = start + random(96) * (HOUR / 2);

@@ -96,7 +96,7 @@ test('a permission applies at the levels that the server lists, including on vie
   t.is(on('NOT KNOWN'), '');
 });
 
-test('every server permission is listed once, even unknown ones', (t) => {
+test('every server permission is listed once, even one that the console does not know', (t) => {
   const ofTables = rightSets(CATALOGUE).map(
     ({ name, groups }) => `${name}: ${groups.flatMap(({ rights }) => rights).join(', ')}`,
   );
@@ -133,7 +133,7 @@ test('pending changes become SQL with names quoted where necessary', (t) => {
   );
 });
 
-test('column changes of the same kind share one statement, after the table changes', (t) => {
+test('table changes come first; column changes of the same kind share one statement', (t) => {
   const steps = stepsOf(
     [
       change('SELECT', at('clients', 'id')),
@@ -154,7 +154,7 @@ test('column changes of the same kind share one statement, after the table chang
   );
 });
 
-test('a password with any characters becomes a string literal', (t) => {
+test('a password is quoted as a string literal, whatever characters it contains', (t) => {
   const ada = { kind: 'user', name: 'ada' } as const;
   t.is(passwordStatement(ada, "it's"), "ALTER USER ada WITH PASSWORD 'it''s'");
   t.is(passwordStatement(ada, ''), 'ALTER USER ada WITH NO PASSWORD');

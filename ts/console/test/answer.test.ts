@@ -37,7 +37,7 @@ test('complete rows are returned before the response has ended', (t) => {
   t.throws(() => reader.finish(), { instanceOf: SyntaxError });
 });
 
-test('nested arrays do not end a row', (t) => {
+test('the end of a nested array is not taken for the end of a row', (t) => {
   const { rows } = readIn(['{"columns":[],"dataset":[[[1.0,[2]],"a"],[null,"b"]],"count":2}']);
   t.deepEqual(rows, [
     [[1, [2]], 'a'],
@@ -45,7 +45,7 @@ test('nested arrays do not end a row', (t) => {
   ]);
 });
 
-test('statements, errors and empty results return no rows', (t) => {
+test('responses to statements, errors and empty results contain no rows', (t) => {
   const empty = readIn(['{"columns":[{"name":"a","type":"INT"}],"dataset":[],"count":0}']);
   t.deepEqual(empty.rows, []);
   t.is(empty.reader.finish().count, 0);

@@ -104,7 +104,7 @@ test('the server is polled when it has no capacity for another stream', async (t
   close();
 });
 
-test('a required sign-in does not start polling', async (t) => {
+test('polling does not start when a sign-in is required', async (t) => {
   const out = new SqlError('You are not signed in.', undefined, 401);
   const { heard, polled, close } = followed(out, [ANSWER]);
   await until(t, () => heard.length === 2);

@@ -135,7 +135,7 @@ test('statements with side effects are distinguished from read-only statements',
   }
 });
 
-test('a zoomed query gets a finer SAMPLE BY step and a fallback', (t) => {
+test('zooming a query adds a finer SAMPLE BY step, and a fallback query', (t) => {
   const range = { column: 'ts', from: 0, to: 600_000 };
   const within = "ts >= '1970-01-01T00:00:00.000Z' AND ts <= '1970-01-01T00:10:00.000Z'";
   const plain = 'SELECT ts, v FROM t -- all';

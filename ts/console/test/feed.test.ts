@@ -192,7 +192,7 @@ test('the last rows are read once, and arriving rows are added', async (t) => {
   t.is(script.shown.length, 5, 'no rows are reported after close');
 });
 
-test('a feed opened before the rows were read restarts after them', async (t) => {
+test('a feed opened before the rows are read restarts from their transaction', async (t) => {
   const script = new Script(() => ({ rows: [row(1), row(2)], txn: 8 }));
   await until(t, () => script.open === 1, 'a feed');
   // The rows of transaction 8 are already displayed.
@@ -238,7 +238,7 @@ test('if more new rows arrive than are shown, the last rows are read again', asy
   script.close();
 });
 
-test('an incomplete change is not shown, and is sent again after a lost connection', async (t) => {
+test('an incomplete change is not shown; it is sent again after a lost connection', async (t) => {
   const script = new Script(() => ({ rows: [row(1)], txn: 5 }));
   await until(t, () => script.open === 1, 'a feed');
   script.send(SCHEMA, at(6));

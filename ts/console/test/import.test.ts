@@ -52,7 +52,7 @@ test('a time column partitions the table by day; inferred types are not sent', (
   t.is(headerLine(PROPOSAL, choices), '"city";"at";"v"\n');
 });
 
-test('an unchanged file keeps its column names, and atomicity is sent', (t) => {
+test('column names are not sent for an unchanged file; the error handling is sent', (t) => {
   const proposal = { ...PROPOSAL, delimiter: ',', asIs: true, header: false };
   const choices = { ...firstChoices(proposal), atomicity: 'skipRow' as const };
   t.deepEqual(parametersOf(proposal, choices, undefined), {
@@ -65,7 +65,7 @@ test('an unchanged file keeps its column names, and atomicity is sent', (t) => {
   });
 });
 
-test('a changed type is sent with the pattern that its values match', (t) => {
+test('a changed column type is sent with the pattern that matches the column values', (t) => {
   const first = firstChoices(PROPOSAL);
   const typed = (change: (column: ColumnChoice) => ColumnChoice): Choices => ({
     ...first,
@@ -91,7 +91,7 @@ test('column names must be present and unique', (t) => {
   t.is(problemOf(PROPOSAL, { ...first, table: '' }, undefined), 'Enter a table name.');
 });
 
-test('an existing table determines the types', (t) => {
+test('an existing table determines the column types of the import', (t) => {
   const existing = {
     timestamp: 'at',
     partitionBy: 'HOUR',
@@ -192,7 +192,7 @@ test('the outcome of a stopped import is determined from the table', (t) => {
   t.is(endingText('weather', before, undefined, 'part'), 'The table weather no longer exists.');
 });
 
-test('choosing a time column also enables partitions', (t) => {
+test('choosing a time column also enables partitioning', (t) => {
   const none = { ...firstChoices(PROPOSAL), timestamp: '', partitionBy: 'NONE' };
   t.deepEqual(orderedBy(none, 'at'), { timestamp: 'at', partitionBy: 'DAY' });
   const hours = { ...none, timestamp: 'at', partitionBy: 'HOUR' };

@@ -137,7 +137,7 @@ test('a sample of the rows is profiled if reading all rows takes too long', asyn
   t.true(requested.slice(1).every((text) => text.includes('LIMIT -1000000')));
 });
 
-test('statistics that time out are listed as missing while others are shown', async (t) => {
+test('statistics that time out are listed as missing; the others are shown', async (t) => {
   const known = await all([], (text) => (text.includes('count_distinct') ? TIMEOUT : undefined));
   t.deepEqual(
     known.map(({ isWhole }) => isWhole),
@@ -152,7 +152,7 @@ test('errors other than limit errors are thrown', async (t) => {
   await t.throwsAsync(() => all([], () => denied), { message: /Access denied/ });
 });
 
-test('queued requests run one at a time, and aborted ones do not block', async (t) => {
+test('queued requests run one at a time; aborted requests do not block the queue', async (t) => {
   const enter = serialQueue();
   const abort = new AbortController();
   const first = await enter(new AbortController().signal);

@@ -81,7 +81,7 @@ test('three tables have feeds; the others share one polling query', async (t) =>
   t.deepEqual(received.requested[0], ['d', 'e']);
 });
 
-test('an ended feed resumes from its position, or its table counts as changed', async (t) => {
+test('an ended feed resumes; if its position expired, the table counts as changed', async (t) => {
   const resumed = await watch(
     ['a'],
     (_table, attempt) => (attempt === 0 ? [ROWS, new Unreachable('gone')] : [COMMENT]),
@@ -103,7 +103,7 @@ test('an ended feed resumes from its position, or its table counts as changed', 
   t.deepEqual(secondWatch.changed, ['a', 'a']);
 });
 
-test('a table without a feed is polled, and a view counts as changed', async (t) => {
+test('a table without a feed is polled, and counts as changed if it is a view', async (t) => {
   const received = await watch(
     ['v'],
     () => [new SqlError('no room', undefined, 503)],

@@ -105,7 +105,7 @@ test('the build replaces references with texts', async (t) => {
   );
 });
 
-test('the build reads the catalogue as the compiler does', async (t) => {
+test('the build and the compiler read the catalogue the same way', async (t) => {
   const { readCatalogue } = await inliner();
   const read = readCatalogue(readFileSync(`${SOURCES}/texts.ts`, 'utf8'));
   t.deepEqual([...read], [...all]);

@@ -197,7 +197,7 @@ test('the definition of a view is parsed from its statement', (t) => {
   t.is(definitionOf('CREATE MATERIALIZED VIEW'), undefined);
 });
 
-test('the change statement contains the initial values of the dialog', (t) => {
+test('the ALTER statement contains the settings shown in the dialog', (t) => {
   const draft = draftOf(definitionOf(STATEMENT)?.policy);
   const statement = changeStatement("it's", draft);
   t.is(

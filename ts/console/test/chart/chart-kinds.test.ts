@@ -28,7 +28,7 @@ const DATA: ChartData = {
   ],
 };
 
-test('stacks add up visible series, and a gap affects only its own series', (t) => {
+test('stacked charts add up visible series, and a gap affects only its own series', (t) => {
   const { series } = stacked(DATA, [true, true, true]);
   t.deepEqual(
     series.map(({ points }) => points),
@@ -119,7 +119,7 @@ test('a heat map shows the mean per cell and leaves missing cells empty', (t) =>
   );
 });
 
-test('one numeric column becomes a histogram, and one row a number', (t) => {
+test('a numeric column becomes a histogram, and a single row becomes a number', (t) => {
   const one = columns(['v', 'DOUBLE']);
   const many = chooseChart(one, -1, [[1], [2], [3]]).plan;
   t.is(many && usualKind(many), 'histogram');
@@ -175,7 +175,7 @@ test('values are formatted with their unit and decimals', (t) => {
   t.is(text(90, 's'), '1 min 30 s');
 });
 
-test('figures show last values, and a gauge has round or configured limits', (t) => {
+test('figures show the last values; gauge limits are rounded unless configured', (t) => {
   const [first, second] = figuresOf(DATA, [true, false, true]);
   t.like(first, { label: 'a', last: 4, before: 2 });
   t.is(second?.label, 'c');
@@ -186,7 +186,7 @@ test('figures show last values, and a gauge has round or configured limits', (t)
   t.deepEqual(endsOf({ last: -3, points: [-3] }, drawOptionsOf({})), { low: -5, high: 1 });
 });
 
-test('exported points are unchanged, with UTC times and empty gaps', (t) => {
+test('exported points keep their values; times are in UTC, and gaps are empty', (t) => {
   const at = Date.UTC(2024, 0, 1);
   const data = {
     times: [at, at + 0.5],

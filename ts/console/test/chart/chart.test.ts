@@ -30,7 +30,7 @@ const OHLC = columns(
   ['volume', 'LONG'],
 );
 
-test('a time column with numbers becomes a line chart, doubles before integers', (t) => {
+test('a time column with numbers becomes a line chart that prefers doubles to integers', (t) => {
   const cols = columns(['id', 'LONG'], ['ts', 'TIMESTAMP'], ['price', 'DOUBLE'], ['s', 'SYMBOL']);
   const rows: Row[] = [
     ['1', at(0), 1.5, 'a'],
@@ -96,7 +96,7 @@ test('the reason is shown when a result cannot be drawn', (t) => {
   t.regex(chooseChart(columns(['s', 'SYMBOL']), -1, [['a']]).why ?? '', /numeric column/);
 });
 
-test('64-bit and decimal strings are drawn as numbers, other strings as gaps', (t) => {
+test('64-bit and decimal strings are drawn as numbers; other strings become gaps', (t) => {
   const cols = columns(['ts', 'TIMESTAMP'], ['n', 'LONG']);
   const rows: Row[] = [
     [at(0), '42'],
@@ -120,7 +120,7 @@ test('the screen reader summary contains the lowest, highest and last value', (t
   t.is(spoken([null, undefined]), undefined);
 });
 
-test('names with numbers become bars, largest first', (t) => {
+test('a column of names with a column of numbers becomes bars, largest first', (t) => {
   const cols = columns(['s', 'SYMBOL'], ['n', 'LONG']);
   const rows: Row[] = [
     ['a', '1'],
@@ -198,7 +198,7 @@ test('series of a different magnitude use the second axis', (t) => {
   t.deepEqual(onSecondAxis(of(100, 3000), [true, false]), [false, false]);
 });
 
-test('candle columns are found next to a key column, by common or function names', (t) => {
+test('candle columns are found by common or function names, next to a key column', (t) => {
   const rows: Row[] = [
     [at(0), 'a', 1, 2, 0, 1],
     [at(0), 'b', 5, 6, 4, 5],
@@ -259,7 +259,7 @@ test('candle columns are found by functions of one column, in any order', (t) =>
   t.is(candlesOf(['first(price)', 'max(price)', 'min(price)', 'avg(price)']), undefined);
 });
 
-test('candles keep the query interval as long as they are distinguishable', (t) => {
+test('candles keep the query interval while there is enough space for each candle', (t) => {
   const quarter = 15 * 60_000;
   const maxCandles = (432 - 90) / MIN_CANDLE_PX;
   for (const count of [2, 24, 96, 97, 150]) {
@@ -290,7 +290,7 @@ test('any four numeric columns can be chosen for candles', (t) => {
   t.false(of('a', 'b', 'c'));
 });
 
-test('dense candles are merged into first, highest, lowest, last and sum', (t) => {
+test('dense candles are merged by first, highest, lowest and last value and by sum', (t) => {
   const times = [0, 1, 2, 3, 4, 5].map((minute) => minute * 60_000);
   const series = [
     { label: 'open', points: [1, 2, 3, 4, 5, 6] },
@@ -315,7 +315,7 @@ test('dense candles are merged into first, highest, lowest, last and sum', (t) =
   t.is(mergedCandles({ times, series }, 6).span, 1);
 });
 
-test('the second axis shows the series that differ most, and flat series are detected', (t) => {
+test('the largest gap in magnitude separates the two axes; flat series are detected', (t) => {
   const of = (...sizes: number[]): { times: number[]; series: Series[] } => ({
     times: [0],
     series: sizes.map((size) => ({ label: String(size), points: [size] })),
@@ -424,7 +424,7 @@ test('hidden series keep their name but have no points', (t) => {
   );
 });
 
-test('the chart of all rows is requested in time buckets', (t) => {
+test('a chart of all rows is queried in time buckets', (t) => {
   const statement = sampledQuery('SELECT * FROM trades', {
     time: 'timestamp',
     key: 'symbol',

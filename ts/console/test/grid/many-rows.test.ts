@@ -148,7 +148,7 @@ test('queries that return the same rows each time are recognized', (t) => {
   }
 });
 
-test('volatile, aggregate and unknown functions are reported', (t) => {
+test('volatile, aggregate and unknown functions are reported as unrepeatable', (t) => {
   const known = [
     { name: 'abs', type: 'STANDARD', varies: false },
     { name: 'now', type: 'STANDARD', varies: true },
