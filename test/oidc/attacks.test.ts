@@ -129,7 +129,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'sessions that outlive their token',
     ['logins', 'a session ends with the token that started it'],
-    ['wire', 'a session is verified again at its next statement'],
+    ['wire', 'once the cache expires, a session is verified with the provider again'],
   ],
   [
     'two credentials',
