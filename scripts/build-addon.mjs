@@ -52,11 +52,15 @@ export async function buildAddon({ fromSource = false } = {}) {
   }
 }
 
-/** Installs the published addon of this version. Returns false, with the reason printed, if there
- * is none that was built from the sources of this clone. */
+/**
+ * Installs the published addon of this version. Returns false, with the reason printed, if there is
+ * none that was built from the sources of this clone.
+ */
 async function usePublished() {
   const template = join(root, 'native', 'npm', platformName(), 'package.json');
-  if (!existsSync(template)) {
+  // Until the project has an address and publishes, its names on npm could belong to anybody.
+  const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  if (repository === undefined || !existsSync(template)) {
     return false;
   }
   const { name, version, main } = JSON.parse(readFileSync(template, 'utf8'));

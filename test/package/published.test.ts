@@ -7,7 +7,17 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
+import {
+  appendFile,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -75,6 +85,9 @@ async function clone(t: ExecutionContext): Promise<string> {
       filter: (file) => !/node_modules|\.node$/.test(file),
     });
   }
+  const file = join(home, 'package.json');
+  const project = JSON.parse(await readFile(file, 'utf8')) as object;
+  await writeFile(file, JSON.stringify({ ...project, repository: 'github:tidemark/tidemark' }));
   const programs = join(home, 'programs');
   await mkdir(programs);
   await symlink(process.execPath, join(programs, 'node'));
@@ -137,6 +150,15 @@ for (const [title, reason, isChanged, content] of COMPILED) {
     t.regex(output, /: the engine is compiled\ncargo is required to compile the engine; install/);
   });
 }
+
+test.serial('a project without an address downloads nothing', async (t) => {
+  const home = await clone(t);
+  await cp(join(repository, 'package.json'), join(home, 'package.json'));
+  const { url, paths } = await registry(t, tarball);
+  const { output } = await provide(home, url);
+  const project = await readFile(join(repository, 'package.json'), 'utf8');
+  t.is(paths.length > 0, project.includes('"repository"'), output);
+});
 
 test.serial('--from-source does not ask the registry', async (t) => {
   const home = await clone(t);
