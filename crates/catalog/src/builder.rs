@@ -3,7 +3,7 @@
 use tidemark_storage::{ColumnSchema, TableDefaults, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
-/// Builds the definition of a new table. Only [`TableBuilder::build`] checks it.
+/// Builder for the definition of a new table. Only [`TableBuilder::build`] checks the definition.
 #[derive(Debug, Clone)]
 pub struct TableBuilder {
     schema: TableSchema,
@@ -17,7 +17,7 @@ impl TableBuilder {
         Self { schema: TableSchema::new(name, Vec::new()), timestamp: None }
     }
 
-    /// Sets defaults that the definition may override.
+    /// Sets the table's default settings. Later calls can override them.
     #[must_use]
     pub fn defaults(self, defaults: TableDefaults) -> Self {
         Self { schema: self.schema.with_defaults(defaults), ..self }

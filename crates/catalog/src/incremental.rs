@@ -20,7 +20,7 @@ use crate::records::{Owner, RecordKind, ViewSource, put, record};
 pub enum ViewForm {
     /// A materialized view: aggregates per time bucket, or rows from the base.
     Materialized,
-    /// A live view: one row with window functions per base row.
+    /// A live view: one row per base row, with window functions.
     Live,
 }
 
@@ -50,21 +50,22 @@ pub struct IncrementalView {
     pub owner: Owner,
     /// The base table.
     pub base: TableId,
-    /// The base table's name when it was last found.
+    /// The base table's name when it was last resolved.
     pub base_name: String,
     /// When the view is refreshed.
     pub trigger: RefreshTrigger,
-    /// Whether the view is initially left empty.
+    /// Whether the view starts empty, without an initial refresh.
     pub deferred: bool,
-    /// The last transaction before the view was created or its current policy was set.
+    /// The last transaction before the view was created or, if later, before its current policy was
+    /// set.
     pub made_after: u64,
-    /// The timer's first tick, in microseconds since 1970; without START, the creation time.
+    /// First tick of the timer, in microseconds since 1970. Without START, the creation time.
     pub start_micros: i64,
     /// Whether START was specified.
     pub has_start: bool,
     /// The timer's time zone.
     pub time_zone: Option<String>,
-    /// The periods that the view shows; `None` if it shows all rows.
+    /// The PERIOD clause; `None` if the view shows all rows.
     pub period: Option<RefreshPeriod>,
     /// Maximum age of new base rows that a refresh considers: hours when positive, months when
     /// negative, 0 for no limit.
@@ -72,7 +73,8 @@ pub struct IncrementalView {
     /// The EXPIRE ROWS clause, which hides rows. Without this clause, all rows are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expire: Option<ExpirePolicy>,
-    /// The clauses of a live view, from a separate record; `None` for a materialized view.
+    /// The clauses of a live view, which are stored in a separate record; `None` for a materialized
+    /// view.
     #[serde(skip)]
     pub live: Option<LiveView>,
 }
@@ -82,7 +84,7 @@ pub struct IncrementalView {
 pub struct ExpirePolicy {
     /// The clause as written, without CLEANUP.
     pub text: String,
-    /// The syntax tree, as JSON, of a query that returns the shown rows of the view's table.
+    /// A query for the rows of the view's table that have not expired: its syntax tree, as JSON.
     pub tree: String,
     /// CLEANUP EVERY.
     pub cleanup: Every,
@@ -91,15 +93,15 @@ pub struct ExpirePolicy {
 /// When a view is refreshed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefreshTrigger {
-    /// After each change to the base.
+    /// Refreshed after each change to the base table.
     Immediate,
-    /// When a statement requests it.
+    /// Refreshed only when a statement requests it.
     Manual,
-    /// By a timer.
+    /// Refreshed by a timer.
     Every(Every),
 }
 
-/// A view's periods. A period is shown once it has ended.
+/// The PERIOD clause of a view. A period is shown only once it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefreshPeriod {
     /// PERIOD (LENGTH …).
@@ -131,7 +133,7 @@ pub enum RefreshRequest {
 /// An incremental view's refresh state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncrementalState {
-    /// The base's transaction that the view reflects; `None` before the first refresh.
+    /// The last base table transaction that the view reflects; `None` before the first refresh.
     pub position: Option<u64>,
     /// With PERIOD: the exclusive upper bound of the base timestamps that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,14 +147,14 @@ pub struct IncrementalState {
     /// Number of refresh requests so far.
     #[serde(default)]
     pub requests: u64,
-    /// For a live view that is resuming: the transaction that it must catch up to.
+    /// If a live view is resuming, the transaction that it must catch up to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_target: Option<u64>,
     /// Whether ALTER LIVE VIEW … SUSPEND WAL suspended the view.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
-    /// For a live view: time ranges (first and last timestamp) that the base table retired but in
-    /// which rows later became visible again.
+    /// For a live view: time ranges (first and last timestamp) that the base table has retired, but
+    /// to which rows have since been added.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revived: Vec<(i64, i64)>,
     /// Start of the last refresh, in microseconds since 1970.
@@ -164,7 +166,7 @@ pub struct IncrementalState {
 }
 
 impl IncrementalView {
-    /// Whether the view remains empty until the next commit to its base.
+    /// Whether the view remains empty until the next commit to its base table.
     #[must_use]
     pub fn waits_for_commit(&self) -> bool {
         self.deferred && self.trigger == RefreshTrigger::Immediate
@@ -182,7 +184,7 @@ impl IncrementalView {
         Self::read(snapshot, table, record(snapshot, RecordKind::MaterializedView, table)?)
     }
 
-    /// Decodes a table's view from its record.
+    /// Decodes the view of a table from its stored record.
     #[must_use]
     pub fn read(snapshot: &Snapshot, table: TableId, bytes: &[u8]) -> Option<Self> {
         let view: Self = serde_json::from_slice(bytes).ok()?;
@@ -209,8 +211,8 @@ impl IncrementalView {
         records.filter_map(|(key, bytes)| Self::read(snapshot, key.parse().ok()?, bytes))
     }
 
-    /// Returns why refreshes are refused, if they are: the owner no longer has a permission that
-    /// the query needs.
+    /// If refreshes are refused because the owner no longer has a permission that the query needs,
+    /// returns the reason.
     #[must_use]
     pub fn refusal(snapshot: &Snapshot, table: TableId) -> Option<String> {
         let bytes = record(snapshot, RecordKind::RefreshRefusal, table)?;
@@ -245,7 +247,7 @@ impl IncrementalState {
         put(RecordKind::MaterializedState, table, self)
     }
 
-    /// Returns a change that makes the commit fail if the state differs from the state in this
+    /// Returns a change that makes the commit fail if the refresh state has changed since this
     /// snapshot.
     #[must_use]
     pub fn expect(snapshot: &Snapshot, table: TableId) -> Change {

@@ -12,7 +12,7 @@ struct Unit {
     suffix: &'static str,
     /// The name shown in catalog tables.
     word: &'static str,
-    /// The unit's length; for months and years, the shortest possible.
+    /// Length of the unit. For months and years, the shortest possible length.
     micros: i64,
 }
 
@@ -54,7 +54,8 @@ impl Every {
         self.unit().word
     }
 
-    /// Returns the length in microseconds; for months and years, the shortest possible.
+    /// Returns the length in microseconds. For months and years, this is the shortest possible
+    /// length.
     #[must_use]
     pub fn micros(self) -> i64 {
         self.unit().micros.saturating_mul(i64::from(self.count))

@@ -1,7 +1,7 @@
 //! Resolves names to tables, views and settings, and builds definitions.
 //!
-//! The catalog is a thin, stateless layer over a storage snapshot: everything it reports is
-//! recorded in the storage. It depends on neither SQL nor files.
+//! The catalog is a thin, stateless layer over a storage snapshot, which holds all the data that
+//! the catalog reports. The crate does not depend on SQL or on files.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -20,7 +20,8 @@ pub struct LiveView {
     pub columns: Vec<UsedColumn>,
 }
 
-/// The timestamp from which base rows are shown, in the unit of the base's designated timestamp.
+/// The START FROM clause: the timestamp from which base rows are shown, in the unit of the base
+/// table's designated timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LiveStart {
     /// The clock time when the view was created.
@@ -34,7 +35,7 @@ pub enum LiveStart {
 /// A base column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsedColumn {
-    /// Its name in the query.
+    /// The column's name in the query.
     pub name: String,
     /// The name of the column's type.
     pub type_name: String,

@@ -13,7 +13,7 @@ pub enum RecordKind {
     View,
     /// A setting.
     Setting,
-    /// The table type to apply at the next start, by table id.
+    /// The table type that takes effect at the next start, by table id.
     TableType,
     /// The definition of a materialized view, by table id; removed with the table.
     MaterializedView,
@@ -21,8 +21,8 @@ pub enum RecordKind {
     MaterializedState,
     /// The additional clauses of a live view, by table id; removed with the table.
     LiveView,
-    /// Why a materialized or live view must not be refreshed, by table id. Removed with the table.
-    /// Written by access control, which tracks the owners' permissions.
+    /// The reason why a materialized or live view must not be refreshed, by table id; removed with
+    /// the table. Access control writes this record, because it tracks the owners' permissions.
     RefreshRefusal,
 }
 
@@ -42,8 +42,8 @@ impl RecordKind {
     }
 }
 
-/// An object that a view's query named when the view was created. The view continues to refer to
-/// this object even if the name later refers to a different object.
+/// An object named in a view's query, as resolved when the view was created. The view continues to
+/// refer to this object even if the name later refers to a different object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ViewSource {
@@ -62,17 +62,17 @@ pub enum ViewSource {
         name: String,
         /// The view's id.
         id: String,
-        /// That view's columns when the reference was recorded; `None` if unknown.
+        /// The other view's columns when the reference was recorded; `None` if unknown.
         columns: Option<Vec<String>>,
     },
 }
 
-/// A table column when the view was created.
+/// A table column, as it was when the view was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewColumn {
     /// The column's [`ColumnSchema::identity`](tidemark_storage::ColumnSchema::identity).
     pub identity: u32,
-    /// The object's name when the view was created, which the view's query continues to use.
+    /// The column's name when the view was created. The view's query continues to use this name.
     pub name: String,
 }
 
@@ -103,12 +103,12 @@ pub struct View {
     pub owner_id: Option<String>,
     /// Time of creation or last change, in microseconds since 1970.
     pub changed_micros: i64,
-    /// Unique view id, never reused; empty in records written by older versions until the next
-    /// start.
+    /// Unique view id, never reused. Empty in records written by older versions, until the next
+    /// start assigns an id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// Objects that the query names, by syntax tree node. Absent from records written by older
-    /// versions until the next start. Until then, the names are resolved on each use.
+    /// versions until the next start; until then, the names are resolved on each use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<u32, ViewSource>>,
 }
@@ -147,8 +147,8 @@ impl View {
     }
 }
 
-/// Returns the change for SET TYPE: after the next start, the table counts as declared with or
-/// without WAL. The last change wins.
+/// Returns the change for SET TYPE: from the next start, the table counts as declared with or
+/// without WAL. If the type is changed several times, the last change wins.
 #[must_use]
 pub fn set_table_type(table: TableId, wal: bool) -> Change {
     Change::PutRecord {

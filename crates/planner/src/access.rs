@@ -27,7 +27,7 @@ impl Access {
         Self { table, columns: Vec::new(), permission, view: None, owner: None }
     }
 
-    /// Attributes this access to a view's query, unless it already belongs to another view.
+    /// Attributes this access to the query of a view, unless it is already attributed to a view.
     pub(crate) fn through(self, view: &str, owner: &Owner) -> Self {
         if self.view.is_some() {
             return self;
@@ -35,7 +35,7 @@ impl Access {
         Self { view: Some(view.to_owned()), owner: Some(owner.clone()), ..self }
     }
 
-    /// Returns this access as a direct access, to which the user's own permissions apply instead of
+    /// Turns this access into a direct access, which requires the user's own permissions instead of
     /// a view owner's.
     pub(crate) fn directly(self) -> Self {
         Self { view: None, owner: None, ..self }

@@ -20,7 +20,7 @@ pub(crate) struct ViewsOfBases {
     of_base: HashMap<TableId, Vec<AnsweringView>>,
 }
 
-/// A view that contains all rows of its query.
+/// A view that can answer queries, because it contains all rows of its own query.
 #[derive(Debug)]
 pub(crate) struct AnsweringView {
     pub(crate) view: IncrementalView,
@@ -34,7 +34,7 @@ type Bound = ((u64, u64), Option<Arc<Shown>>);
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) spec: BucketSpec,
-    /// Time buckets of the view's refreshes.
+    /// Time buckets in which the view is refreshed.
     pub(crate) buckets: BucketSpec,
     /// Key columns of the base table, mapped to their column indices in the view.
     pub(crate) keys: BTreeMap<String, usize>,

@@ -1,4 +1,4 @@
-//! The binder's context, in addition to the tree and the snapshot.
+//! The binder's input besides the tree and the snapshot.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -27,7 +27,7 @@ pub struct ExternalTable {
     pub provider: Arc<dyn TableProvider>,
     /// The columns with their SQL types.
     pub columns: Vec<Field>,
-    /// Index of the timestamp column by which the rows are known to be in ascending order, if any.
+    /// Index of the timestamp column by which the rows are sorted in ascending order, if known.
     pub sorted_by: Option<usize>,
 }
 
@@ -90,8 +90,8 @@ pub trait ExternalSources: Send + Sync {
     /// The files whose path matches a pattern, sorted by path.
     fn files(&self, root: FileRoot, pattern: &str) -> EngineResult<Vec<ListedFile>>;
 
-    /// A scalar function that performs an action on the engine. The function returns true if the
-    /// action's target exists; `None` if actions are not available.
+    /// Returns a scalar function that performs an action on the engine; `None` if actions are not
+    /// available. The function's result is true if the action's target exists.
     fn action(&self, action: Action) -> Option<Arc<ScalarUDF>> {
         let _ = action;
         None
@@ -204,7 +204,7 @@ pub struct BindContext {
     pub user: String,
     /// Distinguishes the user from other users with the same name.
     pub identity: String,
-    /// Owner of the views that the statement creates; `None` for the user.
+    /// Owner of the views that the statement creates; `None` if the user owns them.
     pub owner: Option<Owner>,
     /// The value of `now()`, in microseconds since 1970.
     pub now_micros: i64,

@@ -33,8 +33,8 @@ impl SequenceValues {
         runs.push(Run { sequence: sequence.to_owned(), last: Arc::clone(last), before, end });
     }
 
-    /// Releases the values of a statement that was not run. Values that were followed by later
-    /// values are not released and leave a gap.
+    /// Releases the values that were generated for a statement that did not run. If the sequence
+    /// has generated further values since, the values are not released and leave a gap.
     pub fn release(&self) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for Run { last, before, end, .. } in runs.drain(..) {

@@ -60,7 +60,7 @@ struct Answer<'a> {
     /// Base columns that the keys and the filter read.
     keys: BTreeSet<String>,
     aggregates: Vec<CombinedAggregate>,
-    /// Time ranges read from the view, and time ranges read from the base.
+    /// Time ranges to read from the view (`covered`) and from the base (`uncovered`).
     covered: Vec<TimeRange>,
     uncovered: Vec<TimeRange>,
 }
@@ -155,7 +155,7 @@ impl Binder<'_> {
         (is_seen && schema.ttl_hours_or_months == 0).then_some(table)
     }
 
-    /// The view's bound query, which is the same for all users.
+    /// Returns the view's bound query, which does not depend on the user.
     fn shown(&self, aggregation: &BaseAggregation<'_>, source: &Source<'_>) -> Option<Arc<Shown>> {
         let versions = (aggregation.base.schema().version, source.table.schema().version);
         source.known.shown(versions, |view| {
@@ -264,8 +264,8 @@ impl<'a> BaseAggregation<'a> {
         self.base.schema().timestamp_column().map_or("", |column| column.name.as_str())
     }
 
-    /// The base columns that the keys and the filter read, and the view's column for each
-    /// aggregate; `None` if the view lacks one of them.
+    /// Returns the base columns that the keys and the filter read, and the view's column for each
+    /// aggregate. Returns `None` if the view lacks any of these columns.
     fn match_columns(
         &self,
         shown: &Shown,
@@ -296,8 +296,9 @@ impl<'a> BaseAggregation<'a> {
         if !keys.iter().all(|key| shown.keys.contains_key(key)) {
             return None;
         }
-        // If the query keeps all of the view's keys, each view bucket has one row per group. The
-        // result of `first` is then the first of the values that the view stores for it.
+        // If the query groups by all of the view's keys, each group has at most one row per view
+        // bucket. Then `first` and `last` over the view's rows give the same result as over the
+        // base rows.
         let is_one = shown.keys.keys().all(|key| plain.contains(key));
         let reference = &self.scan.table_name;
         let aggregate = |(number, requested): (usize, &Expr)| {
@@ -325,8 +326,8 @@ impl<'a> BaseAggregation<'a> {
             ranges => TimeRange::intersection(ranges, &[all]),
         };
         let whole_ends = |range: &TimeRange| {
-            // No rows exist before `first` or after `last`, so a range end outside this span is
-            // moved to a bucket boundary.
+            // No rows exist before `first` or after `last`, so a range bound outside this span can
+            // be moved to a bucket boundary.
             let lo = if range.lo <= first { buckets.around(first, first).0 } else { range.lo };
             let hi = if range.hi > last { buckets.around(last, last).1 } else { range.hi };
             TimeRange { lo, hi: hi.min(until) }
@@ -378,7 +379,7 @@ impl<'a> BaseAggregation<'a> {
         relation::project(LogicalPlan::Extension(Extension { node }), exprs)
     }
 
-    /// The original aggregation, computed over the view's partial aggregates.
+    /// Plans the original aggregation over the view's partial aggregates.
     fn combined(
         &self,
         inner: LogicalPlan,
@@ -398,8 +399,8 @@ impl<'a> BaseAggregation<'a> {
 }
 
 impl Shown {
-    /// Returns the components of a view's query if the query selects a single aggregation's outputs
-    /// unchanged.
+    /// Describes a view whose query selects the outputs of a single aggregation unchanged; `None`
+    /// for other queries.
     fn of(rows: &IncrementalRows<Buckets>, table: &TableSnapshot) -> Option<Self> {
         let (node, indices) = aggregation(&rows.plan)?;
         let LogicalPlan::TableScan(scan) = node.input() else { return None };
@@ -485,8 +486,8 @@ fn plain_aggregate(expr: &Expr) -> Option<&AggregateFunction> {
     }
 }
 
-/// The aggregation whose outputs a plan selects, and the index of the output that each plan column
-/// selects.
+/// Finds the aggregation whose outputs a plan selects. Also returns, for each plan column, the
+/// index of the output that the column selects.
 fn aggregation(plan: &LogicalPlan) -> Option<(&SampleByNode, Vec<Option<usize>>)> {
     match plan {
         LogicalPlan::Projection(projection) => {
@@ -516,7 +517,7 @@ fn columns_of(expr: &Expr) -> Option<Vec<String>> {
     is_plain.then(|| expr.column_refs().into_iter().map(|column| column.name.clone()).collect())
 }
 
-/// Returns the expression with its columns replaced.
+/// Replaces the columns for which `to` returns an expression.
 fn renamed(expr: Expr, to: impl Fn(&str) -> Option<Expr>) -> EngineResult<Expr> {
     let renamed = expr.transform(|node| {
         let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };

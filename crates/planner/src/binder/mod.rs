@@ -1,5 +1,5 @@
-//! The binder's modules from the bottom up: statement state, expressions, sources, query clauses in
-//! order of evaluation, and statements other than queries.
+//! The binder's modules, from the lowest layer up: statement state, expressions, sources, query
+//! clauses in order of evaluation, and statements other than queries.
 
 mod answers;
 mod catalog;

@@ -1,4 +1,4 @@
-//! Output column names: canonical expression text, and numbers for duplicates.
+//! Output column names: the canonical text of an expression, with a number appended to duplicates.
 
 use std::fmt::Write as _;
 
@@ -81,7 +81,7 @@ pub(crate) fn canonical(tree: &Tree, id: NodeId) -> String {
     printer.text
 }
 
-/// Names in use in a select list, case-insensitive.
+/// Names in use in a select list, compared without regard to case.
 #[derive(Debug, Default)]
 pub(crate) struct NameSet {
     used: HashSet<String>,
@@ -95,12 +95,14 @@ impl NameSet {
         self.used.insert(identifier::fold(name))
     }
 
-    /// Reserves a generated or plain name: `a`, `a_2`, `a_3`.
+    /// Reserves a generated or plain name, with a number appended if the name is in use: `a`,
+    /// `a_2`, `a_3`.
     pub(crate) fn number(&mut self, name: &str) -> String {
         self.first_free(name, 2, "_")
     }
 
-    /// Reserves a name from `*`: `a`, `a1`, `a2`.
+    /// Reserves the name of a column that `*` adds, with a number appended if the name is in use:
+    /// `a`, `a1`, `a2`.
     pub(crate) fn number_star(&mut self, name: &str) -> String {
         self.first_free(name, 1, "")
     }

@@ -1,4 +1,4 @@
-//! The binder's entry point, for statements and for requests that are not statements.
+//! The binder's entry points, for statements and for other requests.
 
 use std::sync::Arc;
 
@@ -67,8 +67,9 @@ impl Planner {
         Ok(statement)
     }
 
-    /// Binds conditions from the same tree and snapshot with the values in `context`; `None` if
-    /// they may require a different plan, which needs [`Planner::bind`].
+    /// Binds conditions from the same tree and snapshot again, with the parameter values in
+    /// `context`. Returns `None` if the conditions may require a different plan. In that case, bind
+    /// the statement with [`Planner::bind`].
     pub fn restriction(
         conditions: &Conditions,
         tree: &Tree,
@@ -78,8 +79,8 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).restriction(conditions)
     }
 
-    /// Returns the time ranges among a WHERE clause's conditions. Call it only if no other
-    /// condition can become a time range, whatever the parameter values are.
+    /// Returns the time ranges to which a WHERE clause's conditions restrict the rows. Call this
+    /// only if no other condition can become a time range for any parameter values.
     pub fn condition_ranges(
         conditions: &Conditions,
         tree: &Tree,
@@ -89,8 +90,8 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).condition_ranges(conditions)
     }
 
-    /// Binds the conditions that are not time ranges, and counts their parameter uses; `None` if
-    /// they are constant.
+    /// Binds the conditions that are not time ranges. Returns their conjunction and the number of
+    /// parameter uses in it; `None` if the conjunction is constant.
     pub fn condition_test(
         conditions: &Conditions,
         tree: &Tree,
@@ -133,7 +134,7 @@ impl Planner {
         expire_rows::shown_since(view, snapshot, context)
     }
 
-    /// Why a live view no longer matches its base; `None` if it matches.
+    /// The reason why a live view no longer matches its base table; `None` if the view matches.
     pub fn live_misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
         misfit(view, snapshot)
     }
@@ -164,9 +165,9 @@ impl Planner {
         followed::over(plan, table, ranges)
     }
 
-    /// Returns the changes to commit so that views created by an older version are bound to the
-    /// objects that their names currently refer to. The first call assigns IDs to views, so call
-    /// the function until it returns no changes.
+    /// Binds views created by an older version to the objects that their names currently refer to,
+    /// and returns the changes to commit. The first call may only assign IDs to views, so commit
+    /// and call again until no changes are returned.
     pub fn settle_views(
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
@@ -308,7 +309,7 @@ impl Binder<'_> {
         let statement = Box::new(self.statement(id)?);
         let mut accesses = statement.accesses().to_vec();
         if stage != ExplainStage::Ast {
-            // A plan reveals the tables that views read, and their row counts.
+            // EXPLAIN reveals the tables that views read, and their row counts.
             let inner = statement.accesses().iter().filter(|access| access.view.is_some());
             accesses.extend(inner.cloned().map(Access::directly));
         }
@@ -388,8 +389,8 @@ fn owner_of(options: &[OptionValue]) -> Option<&str> {
     owned.value.as_ref().map(|owner| owner.text.as_str())
 }
 
-/// Accepts a session statement without binding it. The command tag is the statement's first word,
-/// or both words if it has two.
+/// Accepts a session statement without binding it. The command tag is the statement's first word in
+/// upper case, with a few exceptions: the tag of START is BEGIN.
 fn session(words: &[String]) -> BoundStatement {
     let first = words.first().map(|word| word.to_ascii_uppercase()).unwrap_or_default();
     let command = match first.as_str() {

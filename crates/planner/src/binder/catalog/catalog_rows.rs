@@ -154,8 +154,8 @@ impl Binder<'_> {
         Ok(Relation::of(LogicalPlan::TableScan(scan), columns))
     }
 
-    /// Returns the rows of `access_schema()`: all tables with their columns, and all views, without
-    /// binding the views.
+    /// Returns the rows of `access_schema()`: all tables with their columns, and all views. The
+    /// views are not bound.
     pub(crate) fn access_schema_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let views = self.sorted_views();
@@ -487,7 +487,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// A catalog table whose name needs no parentheses in FROM.
+    /// Finds a catalog table that FROM can reference by name, without parentheses.
     pub(crate) fn catalog_table(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         if let Some(rows) = self.pg_catalog(name)? {
             return Ok(Some(rows));
@@ -505,7 +505,7 @@ impl Binder<'_> {
         self.visible_rows(name, rows).map(Some)
     }
 
-    /// Filters rows provided by the server: removes rows about tables that the user cannot see.
+    /// Filters the rows of a server function: removes rows about tables that the user cannot see.
     fn visible_rows(&self, function: &str, rows: Relation) -> EngineResult<Relation> {
         // A job without a table has an empty name.
         let tables = if function.eq_ignore_ascii_case("jobs") { "name" } else { "table_name" };
@@ -519,7 +519,7 @@ impl Binder<'_> {
         Ok(rows.with_plan(plan))
     }
 
-    /// Whether the user may read all tables and views that a view reads.
+    /// Whether the user may read all of a view's sources.
     fn reads_sources(&self, view: &IncrementalView) -> bool {
         let reads = |source: &ViewSource| match source {
             ViewSource::Table { id, .. } => {
@@ -531,9 +531,9 @@ impl Binder<'_> {
         view.sources.values().all(reads)
     }
 
-    /// Why a view no longer follows its base table. The reason may name objects in the view's
-    /// query, so only users who can read the view see it. A refresh error may also quote values, so
-    /// only users who can read all of the view's sources see it.
+    /// Returns the reason why a view no longer follows its base table. The reason may name objects
+    /// in the view's query, so only users who can read the view see it. A refresh error may also
+    /// quote values, so only users who can read all of the view's sources see it.
     pub(crate) fn shown_reason(
         &self,
         name: &str,
@@ -551,7 +551,7 @@ impl Binder<'_> {
         .filter(|_| self.may_read_all(name))
     }
 
-    /// Hides `last_error` of tables and views unless the user may read them and all of their
+    /// Hides the `last_error` of each table or view unless the user may read it and all of its
     /// sources, because errors may quote values.
     fn readable_errors(
         &self,

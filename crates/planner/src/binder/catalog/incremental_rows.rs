@@ -305,7 +305,8 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
 
-    /// The CREATE statements of all views of one kind; each view follows its base.
+    /// The CREATE statements of all views of one kind, ordered so that each view comes after its
+    /// base.
     pub(crate) fn incremental_statements(&mut self, form: ViewForm) -> Vec<String> {
         let shows_owner = self.visibility().is_some();
         let mut waiting = self.known_views(form);
@@ -364,8 +365,8 @@ fn followed(list: List<'_>, now_micros: i64) -> Vec<Column> {
     ]
 }
 
-/// Builds the columns that describe function state checkpoints. The checkpoints exist only in
-/// memory, not on disk.
+/// Builds the columns about checkpoints of function state. Checkpoints are kept in memory only and
+/// are never written to disk.
 fn checkpoints(list: List<'_>) -> Vec<Column> {
     let null = |name| list.longs(name, |_| None);
     let zero = |name| list.longs(name, |_| Some(0));

@@ -147,7 +147,7 @@ impl Binder<'_> {
     }
 }
 
-/// Builds a LONG column; null for tables in which the user may not read any column.
+/// Builds a LONG column. The value is null for tables in which the user may not read any column.
 fn numbers(values: Vec<Option<i64>>) -> ArrayRef {
     Arc::new(Int64Array::from(values))
 }

@@ -168,8 +168,8 @@ fn listed_text(cell: Option<&ListedCell>) -> Option<&str> {
     }
 }
 
-/// The CREATE TABLE statement. Options with default values are omitted. So are indexes, because
-/// they have their own statements. `declared` contains the table's keys.
+/// The CREATE TABLE statement. It omits options with default values, and indexes, which have
+/// statements of their own. `declared` contains the table's keys.
 pub(crate) fn create_table_text(schema: &TableSchema, declared: &[String]) -> String {
     let mut text = format!("CREATE TABLE '{}' ( \n", schema.name.replace('\'', "''"));
     for (index, column) in schema.columns.iter().enumerate() {

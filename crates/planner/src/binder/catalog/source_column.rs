@@ -18,9 +18,9 @@ struct ResultColumn {
     index: usize,
 }
 
-/// Records the source table columns of a result, through plan nodes that pass values on unchanged.
-/// The search stops at sub-queries and views, because clients must see a view's columns as the
-/// view's own.
+/// Records the table columns from which a result's columns originate, following plan nodes that
+/// pass values on unchanged. The search stops at sub-queries and views, because clients must see a
+/// view's columns as columns of the view itself.
 pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     let outputs: Vec<Expr> = rows.columns.iter().map(ScopeColumn::expr).collect();
     let all = (0..outputs.len())

@@ -33,7 +33,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// A materialized or live view by name, with its table.
+    /// Finds a materialized or live view by name, together with its table.
     pub(crate) fn incremental_view(
         &mut self,
         name: &Name,

@@ -71,7 +71,7 @@ impl Binder<'_> {
             self.bound_views.insert(key, BoundView { rows: rows.clone(), reads, sources });
         }
         let is_limited = self.visibility().is_some();
-        // Positions in the view's query are meaningless in the reader's SQL text.
+        // Error positions in the view's query are meaningless in the reader's SQL text.
         rows.map_err(|failure| {
             let is_known = ["view '", "circular dependency"]
                 .iter()
@@ -229,7 +229,7 @@ impl Binder<'_> {
 
 /// A relation's column names and types, as reported to clients.
 pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
-    // Fast path: few queries read the catalog.
+    // Fast path: the columns of most queries have no catalog type.
     let is_marked = rows.plan.schema().fields().iter().any(|field| !field.metadata().is_empty());
     let field = |column: &ScopeColumn| Field {
         catalog_type: if is_marked { rows.catalog_type(&column.column) } else { None },

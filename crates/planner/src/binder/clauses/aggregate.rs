@@ -1,4 +1,4 @@
-//! Explicit or implied GROUP BY: every item without an aggregate is a key.
+//! GROUP BY, explicit or implied. If it is implied, every item without an aggregate is a key.
 
 use std::sync::Arc;
 
@@ -167,9 +167,9 @@ fn item_named<'i>(path: &[Name], items: &'i [Item]) -> Option<&'i Item> {
         .find(|item| identifier::same(&item.name, &name.text) && !has_aggregate(&item.value.expr))
 }
 
-/// An item without aggregates is one key. In an item with aggregates, each column outside them is a
-/// separate key. So is each column that a window function reads, because windows are computed over
-/// the groups.
+/// Adds the keys of an implied GROUP BY. An item without aggregates is one key. In an item with
+/// aggregates, each column outside the aggregates is a separate key. Each column that a window
+/// function reads is also a key, because windows are computed over the groups.
 fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType)>) {
     let mut known: HashSet<Expr> = keys.iter().map(|(key, _)| key.clone()).collect();
     let mut add = |expr: &Expr, sql_type: SqlType| {
@@ -205,7 +205,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
     }
 }
 
-/// Replaces these subexpressions in an expression with null.
+/// Replaces every occurrence of the keys in an expression with null.
 fn without(expr: &Expr, keys: &[Expr]) -> Expr {
     let nothing = || Expr::Literal(ScalarValue::Null, None);
     let emptied = expr.clone().transform_down(|node| {
@@ -346,7 +346,7 @@ impl Binder<'_> {
                 .in_any_order(!ordered);
             LogicalPlan::Extension(Extension { node: Arc::new(node) })
         } else if is_empty {
-            // The empty grouping set has one row for any input.
+            // With an empty grouping set and no aggregates, the result is always a single row.
             relation::one_row().plan
         } else {
             let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)

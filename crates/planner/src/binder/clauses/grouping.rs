@@ -174,9 +174,9 @@ impl Binder<'_> {
         }
     }
 
-    /// Combines the grouping sets into one plan. For each set, `group` receives the keys and
-    /// aggregates and returns a plan with their columns. The columns `own` come first; `group` must
-    /// provide them in addition to the keys.
+    /// Combines the grouping sets into one plan. `group` is called for each set with its keys and
+    /// aggregates, and returns a plan with their columns. The columns `own` come first in the
+    /// result; `group` must return them in addition to the keys.
     pub(crate) fn levels_plan(
         &mut self,
         levels: &Levels,

@@ -1,5 +1,5 @@
-//! HORIZON JOIN: a select block over every combination of a left row and an offset. It groups by
-//! the select items without aggregates.
+//! HORIZON JOIN: a select block whose input has one row for each combination of left row and
+//! offset. The select items without aggregates are the grouping keys.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::binder::state::accesses::Origin;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 
-/// Maximum number of offsets in RANGE: without a limit, a short statement could multiply a table
-/// indefinitely.
+/// Maximum number of offsets in RANGE. Each offset repeats all left rows, so without a limit, a
+/// short statement could produce any number of rows.
 const MAX_OFFSETS: i64 = 10_000;
 
 /// One HORIZON JOIN in a chain.
@@ -29,7 +29,7 @@ struct Link<'a> {
     keyword: Span,
 }
 
-/// A chain of HORIZON JOINs, and the offsets specified in the last join.
+/// A chain of HORIZON JOINs, with the offsets that its last join specifies.
 struct Chain<'a> {
     left: NodeId,
     links: Vec<Link<'a>>,
@@ -241,8 +241,7 @@ impl<'a> Binder<'a> {
         };
         let per_unit = if unit == SqlType::TimestampNs { 1 } else { 1_000 };
         let offset = i128::from(sign * number) * i128::from(nanos) / per_unit;
-        // A year is about 2^55 ns. The limit exceeds any table's time range, and the sum of two
-        // offsets never overflows.
+        // In nanoseconds, the limit is about 73 years. The sum of two offsets never overflows.
         let limit = 1_i128 << 61;
         if offset.abs() > limit {
             return Err(invalid("offset is out of range", at));

@@ -13,7 +13,7 @@ use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The last row of each key, in time order.
+    /// The last row for each key, in time order.
     pub(crate) fn latest_on(
         &mut self,
         mut source: Relation,

@@ -171,7 +171,7 @@ impl Binder<'_> {
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
         let value = self.settled(value, SqlType::Long)?;
-        // Clients that insert values into SQL text also quote numbers.
+        // Clients that insert values into the SQL text may quote numbers.
         let is_number = match &value.constant {
             Some(ScalarValue::UInt16(Some(digit))) => {
                 (u16::from(b'0')..=u16::from(b'9')).contains(digit)
@@ -200,7 +200,7 @@ impl Binder<'_> {
         }
         Ok(match &value.constant {
             Some(known) => constant::as_i64(known).map_or(Number::Absent, Number::Known),
-            // A parameter has no value yet because the statement is only being described.
+            // The parameter has no value, because the statement is only being described.
             None if has_placeholder(&value.expr) => Number::Absent,
             None => Number::Computed(value.expr),
         })
@@ -265,7 +265,8 @@ fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     let number = |value: i64| Some(Box::new(lit(value)));
     let fetch = to.saturating_sub(from).max(0);
     if fetch == 0 {
-        // Nothing needs to run, and a sort that returns 0 rows is not supported.
+        // Return an empty relation: nothing needs to run, and a sort limited to 0 rows is not
+        // supported.
         let schema = Arc::clone(source.plan.schema());
         let plan = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema });
         return Ok(source.with_plan(plan));
@@ -278,7 +279,8 @@ fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     Ok(source.with_plan(plan))
 }
 
-/// The plan and its sort keys. Sort keys that are not output columns are added as columns.
+/// Returns the plan and its sort keys. Sort keys that the plan does not output are added to its
+/// columns.
 fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> {
     match plan {
         LogicalPlan::Sort(sort) => Ok((plan.clone(), sort.expr.clone())),
@@ -299,7 +301,8 @@ fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> 
     }
 }
 
-/// Filters rows by their number (from 1, in the input's sort order) and the total number of rows.
+/// Filters rows by a test on the row number (from 1, in the input's sort order) and on the total
+/// number of rows.
 fn numbered(source: Relation, test: impl FnOnce(Expr, Expr) -> Expr) -> EngineResult<Relation> {
     let row = relation::fresh("limit row", &source.plan);
     let rows = relation::fresh("limit rows", &source.plan);

@@ -9,10 +9,11 @@ use tidemark_ast::BinaryOperator;
 use tidemark_functions::{Argument, moved_by_constant, resolve_aggregate, resolve_operator};
 use tidemark_types::SqlType;
 
-/// Minimum number of sums that are replaced by two aggregates.
+/// Minimum number of sums for which the rewrite is used.
 const MIN_SUMS: usize = 3;
 
-/// The sum of a constant and an integer of at most 32 bits, so the rewrite cannot overflow.
+/// A sum that can be rewritten. Its argument is a constant plus an integer of at most 32 bits, so
+/// the rewrite cannot overflow.
 pub(crate) struct MovedSum {
     pub(crate) sum: Expr,
     pub(crate) count: Expr,
@@ -43,7 +44,7 @@ impl MovedSum {
         Some(Self { sum: same("sum")?, count: same("count")?, constant })
     }
 
-    /// The original sum, computed from the two aggregate columns.
+    /// Returns the original sum as an expression over the two aggregate columns.
     pub(crate) fn value(&self, sum: Expr, count: Expr) -> Option<Expr> {
         let long = Argument::column(SqlType::Long);
         let by = |operator, left, right| {
@@ -56,7 +57,8 @@ impl MovedSum {
     }
 }
 
-/// The rewrite for each aggregate; `None` if too few sums could share two aggregates.
+/// The rewrite for each aggregate; `None` if the aggregate is not such a sum, or if too few sums
+/// could share its two aggregates.
 pub(crate) fn moved_sums(aggregates: &[Expr]) -> Vec<Option<MovedSum>> {
     let found: Vec<_> = aggregates.iter().map(MovedSum::of).collect();
     let mut uses = HashMap::<Expr, usize>::new();

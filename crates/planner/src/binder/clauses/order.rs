@@ -56,9 +56,9 @@ impl Binder<'_> {
 }
 
 impl Relation {
-    /// Updates the designated timestamp for ORDER BY. It remains designated only if it is the first
-    /// sort key. If a different timestamp is the first key, in ascending order, that timestamp
-    /// becomes the designated one.
+    /// Updates the designated timestamp after ORDER BY. It is retained only if it is the first sort
+    /// key. If the first key is a different timestamp in ascending order, that timestamp becomes
+    /// the designated one.
     pub(crate) fn designate_by(&mut self, keys: &[SortKey]) {
         let Some(first) = keys.first() else { return };
         let designated = first.output.filter(|index| {

@@ -30,7 +30,7 @@ const MAX_COLUMNS: usize = 5_000;
 #[derive(Clone)]
 struct Cell {
     name: String,
-    /// The condition that a row must satisfy to be counted; `None` before the first axis.
+    /// The condition for rows that belong to this combination; `None` before the first axis.
     test: Option<Expr>,
 }
 
@@ -83,7 +83,7 @@ impl Binder<'_> {
         self.pivot_rows(&source.with_plan(plan), keys, outputs)
     }
 
-    /// Binds an aggregate in the PIVOT list, over all rows.
+    /// Binds an aggregate in the PIVOT list, not yet restricted to a combination of values.
     fn pivot_aggregate(&mut self, item: &SelectItem, source: &Relation) -> EngineResult<Typed> {
         let scope = Scope { aggregates: true, ..Scope::rows(source) };
         let value = self.expression(item.expression, &scope)?;
@@ -98,7 +98,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// Each value's name, and the condition that the axis has this value.
+    /// Returns each value's name, and the condition that a row's axis has this value.
     fn axis_tests(
         &mut self,
         axis: NodeId,
@@ -182,7 +182,7 @@ impl Binder<'_> {
         let mut values = external.values(&plan, MAX_QUERIED_VALUES + 1)?;
         let mut seen = HashSet::new();
         values.retain(|value| seen.insert(value.clone()));
-        // The resulting columns must be the same each time the statement is bound.
+        // Sort the values, because the columns must be the same each time the statement is bound.
         if !has_order(&relation.plan) {
             values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         }

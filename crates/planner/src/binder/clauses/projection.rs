@@ -79,8 +79,8 @@ impl Binder<'_> {
         });
         let mut exprs: Vec<Expr> =
             stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
-        // ORDER BY on any other column, selected or not, removes the designated timestamp. So does
-        // another timestamp in the select list, because the outer block uses that timestamp
+        // Retain the unselected designated timestamp unless ORDER BY sorts by another column first,
+        // or the select list contains another timestamp. The outer block uses that other timestamp
         // instead.
         let keeps = self.block_time.of_output && !is_distinct;
         let keeps = keeps && !stage.items.iter().any(|item| item.value.sql_type.is_timestamp());
@@ -123,7 +123,8 @@ impl Binder<'_> {
         Ok(output)
     }
 
-    /// DISTINCT ON: each key's first row in ORDER BY order, or in input order without ORDER BY.
+    /// DISTINCT ON: returns each key's first row in ORDER BY order or, without ORDER BY, in input
+    /// order.
     pub(crate) fn first_of_each(
         &mut self,
         mut stage: Stage,

@@ -79,7 +79,7 @@ impl Binder<'_> {
         if counts { relation.without_unselected() } else { Ok(relation) }
     }
 
-    /// Rejects variables that read themselves or later variables: a variable can read only earlier
+    /// Rejects a variable that reads itself or a later variable. A variable can read only earlier
     /// ones.
     fn check_declarations(&mut self, declarations: &[Declaration]) -> EngineResult<()> {
         let tree = self.tree;
@@ -92,7 +92,8 @@ impl Binder<'_> {
         values.sort_unstable_by_key(|(span, _)| span.start);
         for (node, at) in tree.nodes.iter().zip(&tree.spans) {
             let read = match node {
-                // Clients also send values for parameters in unused variables.
+                // Register the parameter even if the variable is unused, because clients send a
+                // value for it.
                 Node::Parameter { index } => {
                     self.parameters.slot(*index);
                     None
@@ -145,8 +146,8 @@ impl Binder<'_> {
         if let Some(shared) = table.shared {
             return Some(Ok(shared));
         }
-        // The CTE's body can reference preceding CTEs, itself only if it is recursive, and the
-        // outer scope's variables.
+        // The CTE's body can reference preceding CTEs, the outer scope's variables and, if the CTE
+        // is recursive, the CTE itself.
         let hidden = self.common_tables.split_off(position);
         let inner = self.variables.split_off(table.scopes.min(self.variables.len()));
         let captured: Vec<Vec<Expr>> =

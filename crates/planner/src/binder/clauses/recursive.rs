@@ -43,7 +43,7 @@ impl Binder<'_> {
             return self.united((SetOperator::Union, all), first, next, at);
         }
         check_columns(&first, &next, &types, at)?;
-        // The rows of all steps have the same types, without catalog marks.
+        // All steps must return the same types, without catalog type marks.
         let (first, next) = (unmarked(first)?, unmarked(next)?);
         let first = self.conformed(first, &names, &types)?;
         let next = self.conformed(next, &names, &types)?;
@@ -54,7 +54,8 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// If a query consists only of a UNION, returns its two sides and whether it keeps duplicates.
+    /// If a query consists only of a UNION, returns whether the UNION keeps duplicates, and its two
+    /// sides.
     fn recursive_union(&self, query: NodeId) -> EngineResult<Option<(bool, NodeId, NodeId)>> {
         let body = match self.node(query)? {
             Node::Query { declarations, with, body, order_by, limit: None }
@@ -99,7 +100,7 @@ impl Binder<'_> {
     }
 }
 
-/// The rows without catalog type marks.
+/// Removes the catalog type marks from the rows' columns.
 fn unmarked(rows: Relation) -> EngineResult<Relation> {
     if rows.plan.schema().fields().iter().all(|field| field.metadata().is_empty()) {
         return Ok(rows);
@@ -118,9 +119,9 @@ fn is_texty(of: SqlType) -> bool {
     of.is_text() || of == SqlType::Char
 }
 
-/// A column's type in all steps of a recursive CTE. Symbol codes are valid only within their own
-/// table. An untyped null is shown as a string. A single character in the first step may become
-/// longer in the next step.
+/// The type that a column has in all steps of a recursive CTE. SYMBOL, CHAR and untyped null become
+/// STRING: symbol codes are valid only within one table, a single character may become a longer
+/// string in the next step, and an untyped null is shown as a string.
 fn column_type(of: SqlType) -> SqlType {
     match of {
         SqlType::Symbol | SqlType::Char | SqlType::Null => SqlType::String,

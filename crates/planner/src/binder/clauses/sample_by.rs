@@ -293,9 +293,9 @@ impl Binder<'_> {
             });
         }
         let keys: Vec<usize> = (1..=sampled.keys.len()).collect();
-        // A missing bound must not add buckets. If FROM is missing, TO also serves as the start: no
-        // bucket starts after TO. If TO is missing, the end is the minimum timestamp: no bucket
-        // ends before it.
+        // A missing bound must not add buckets. If FROM is missing, TO is also used as the start,
+        // because no bucket starts after TO. If TO is missing, the minimum timestamp is used as the
+        // end, because no bucket ends before it.
         let range = match (spec.from, spec.to) {
             (Some(from), Some(to)) => Some((from, to)),
             (Some(from), None) => Some((from, i64::MIN)),
@@ -457,7 +457,7 @@ fn sampled_plan(
     Ok((LogicalPlan::Extension(Extension { node: Arc::new(node) }), replaced))
 }
 
-/// The aggregate that `PREV(name)` refers to: a select item of the same type.
+/// The aggregate that `PREV(name)` refers to. It must be a select item of the same type.
 fn previous_of(
     of: &Name,
     sql_type: SqlType,

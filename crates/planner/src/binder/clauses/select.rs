@@ -68,7 +68,7 @@ impl Binder<'_> {
             group_by,
             group_by_all,
             having,
-            // `select` has already put them in scope.
+            // `select` has already put the named windows in scope.
             windows: _,
             qualify: _,
             pivot,

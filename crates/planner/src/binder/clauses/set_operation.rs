@@ -22,8 +22,8 @@ struct Operand {
 
 impl Binder<'_> {
     /// Binds a chain of set operations over queries with the same number of columns. The result has
-    /// their common types and the first query's names. A long chain is bound without recursion and
-    /// becomes a flat plan.
+    /// the common column types of all queries and the column names of the first query. A long chain
+    /// is bound without recursion and becomes a flat plan.
     pub(crate) fn set_operation(&mut self, id: NodeId) -> EngineResult<Relation> {
         let mut chain = Vec::new();
         let mut first = id;
@@ -302,8 +302,8 @@ fn is_literal_text(typed: &Typed) -> bool {
     matches!(typed.sql_type, SqlType::String | SqlType::Char) && typed.constant.is_some()
 }
 
-/// A VALUES column's type, determined by its typed cells. Untyped parameters and quoted strings
-/// adopt that type. If there are no other cells, the column is a string column.
+/// Determines the type of a VALUES column from its typed cells. Untyped parameters and quoted
+/// strings adopt this type. A column without typed cells is a string column.
 fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResult<SqlType> {
     let (mut known, mut texts) = (SqlType::Null, SqlType::Null);
     for (typed, at) in cells {
@@ -353,14 +353,15 @@ fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineRes
     types.iter().zip(&rows.columns).map(common).collect()
 }
 
-/// Whether an operand can be added to the current n-ary operation; otherwise a new operation starts
-/// with the current result as its input. Rows are compared in the common types of the operands so
-/// far.
+/// Whether an operand can be added to the current n-ary operation. If not, the current result
+/// becomes the first input of a new operation. Rows are compared in the common types of the
+/// operands added so far.
 fn continues(kind: SetOperator, types: &[SqlType], run: &[Operand], next: &Operand) -> bool {
     let keeps_types =
         || common_types(types, &next.rows, next.position).is_ok_and(|common| common == types);
     match kind {
-        // Either this UNION removes all duplicates anyway, or no earlier operation removed any.
+        // A change of types does not matter if this UNION removes all duplicates anyway, or if no
+        // earlier operation removed any.
         SetOperator::Union => !next.all || run.iter().all(|operand| operand.all) || keeps_types(),
         SetOperator::Except | SetOperator::Intersect => run.is_empty() || keeps_types(),
     }

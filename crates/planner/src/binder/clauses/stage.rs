@@ -25,7 +25,7 @@ pub(crate) struct Item {
     pub(crate) node: Option<NodeId>,
 }
 
-/// Rows and the select list over them, before the list is computed.
+/// The rows of a block and its select list, before the list is computed.
 pub(crate) struct Stage {
     /// The rows, for name resolution.
     pub(crate) source: Relation,
@@ -43,7 +43,8 @@ pub(crate) struct Stage {
     pub(crate) rows: ListRows,
 }
 
-/// Expressions that an input plan has computed, mapped to the columns that hold their values.
+/// Expressions that the input plan has already computed, mapped to the columns that hold their
+/// values.
 #[derive(Debug, Default)]
 pub(crate) struct Replaced {
     columns: HashMap<Expr, Expr>,
@@ -54,7 +55,7 @@ impl Replaced {
         self.columns.insert(expr, column);
     }
 
-    /// Replaces all computed subexpressions with their columns.
+    /// Replaces each subexpression that is already computed with the column that holds its value.
     pub(crate) fn apply(&self, expr: Expr) -> EngineResult<Expr> {
         if self.columns.is_empty() {
             return Ok(expr);
@@ -171,8 +172,8 @@ impl Stage {
         Ok(())
     }
 
-    /// If rows must keep their order, computes the select list's sub-queries in a plan below the
-    /// list: sub-queries become joins, which do not preserve the order.
+    /// If rows must keep their order, computes the select list's sub-queries in a plan node below
+    /// the list, because sub-queries become joins, which do not preserve the order.
     pub(crate) fn plan_subqueries(&mut self, ordered: bool) -> EngineResult<()> {
         let mut values: Vec<Expr> = Vec::new();
         for item in &self.items {
@@ -208,7 +209,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The designated timestamp, if the rows are in ascending order by it.
+    /// The designated timestamp, if the rows are in ascending timestamp order.
     pub(crate) fn ascending_time(&self) -> Option<&Expr> {
         self.timestamp.as_ref().filter(|_| self.order == TimeOrder::Ascending)
     }

@@ -90,7 +90,8 @@ impl Binder<'_> {
         };
         changes.check(columns().map(|column| column.name.as_str()))?;
         let before = into.len();
-        // `*` is short but expands to all of a table's columns, so these count towards the limit.
+        // A short `*` expands to all of a table's columns, so each of them counts towards the
+        // limit.
         self.work.count_columns(columns().count(), position)?;
         for column in columns() {
             // Excluded columns also count as read, because naming a column reveals that it exists.

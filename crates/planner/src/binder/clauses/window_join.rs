@@ -120,7 +120,7 @@ impl<'a> Binder<'a> {
         Ok((left, joins))
     }
 
-    /// Rejects clauses that group rows, because these joins either do not group rows or have
+    /// Rejects clauses that group rows. A WINDOW JOIN does not group rows, and a HORIZON JOIN has
     /// already grouped them.
     pub(crate) fn refuse_beside(&self, select: &SelectNode, join: &str) -> EngineResult<()> {
         let SelectNode { sample_by, latest_on, pivot, .. } = select;
@@ -251,8 +251,8 @@ impl<'a> Binder<'a> {
     }
 
     /// A window bound, and its distance from the timestamp if that distance is constant. `units`
-    /// contains the left timestamp's unit and the join's unit. The left unit applies to numbers
-    /// without a unit.
+    /// contains the left timestamp's unit, which applies to numbers without a unit, and the join's
+    /// unit.
     fn window_bound(
         &mut self,
         bound: &FrameBound,
@@ -328,8 +328,8 @@ fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
     }
 }
 
-/// The join that each aggregate belongs to: the join whose right side it reads, or the first join
-/// if it reads none.
+/// The join to which each aggregate belongs: the join whose right side the aggregate reads, or the
+/// first join if the aggregate reads no right side.
 fn owners(aggregates: &[Expr], joins: &[Windowed<'_>]) -> EngineResult<Vec<usize>> {
     let reads = |aggregate: &Expr, join: &Windowed<'_>| {
         let mut found = false;

@@ -67,7 +67,8 @@ impl Binder<'_> {
         self.action(action, Vec::new(), call.name.span)
     }
 
-    /// Pausing or resuming a table's job requires the same permission as doing so permanently.
+    /// The permission to pause or resume a table's job. It is the permission that a permanent
+    /// change of the same kind requires.
     fn switch_permission(&self, kind: &str, name: &str, is_paused: bool) -> Permission {
         let table = self.snapshot.table(name);
         let form =

@@ -105,7 +105,8 @@ impl ScalarUDFImpl for DayBegin {
 }
 
 impl Binder<'_> {
-    /// Returns a window's period number, as an additional expression for its PARTITION BY.
+    /// Returns the expression for a window's period number, which is added to the window's
+    /// PARTITION BY.
     pub(crate) fn anchored(
         &mut self,
         anchor: &Anchor,

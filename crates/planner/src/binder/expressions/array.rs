@@ -96,7 +96,7 @@ impl Binder<'_> {
     }
 }
 
-/// A catalog column's catalog type; `None` for other values.
+/// The `PostgreSQL` catalog type of a catalog column; `None` for other values.
 pub(crate) fn catalog_type(value: &Typed, scope: &Scope<'_>) -> Option<CatalogType> {
     let Expr::Column(column) = &value.expr else { return None };
     scope.relation?.catalog_type(column)

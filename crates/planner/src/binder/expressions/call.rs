@@ -132,7 +132,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds `json_extract(…)` so that it returns the type of an enclosing cast.
+    /// Binds `json_extract(…)` with the target type of the enclosing cast as its result type.
     pub(crate) fn json_call(
         &mut self,
         call: &CallNode,
@@ -152,7 +152,7 @@ impl Binder<'_> {
         call.arguments.iter().map(|id| self.tree.span(*id)).collect()
     }
 
-    /// Functions that return a session value.
+    /// Binds a function without arguments that returns a session value; `None` for other functions.
     fn own_function(&self, name: &str, call: &CallNode) -> Option<Typed> {
         if !call.arguments.is_empty() {
             return None;
@@ -160,7 +160,7 @@ impl Binder<'_> {
         self.session_value(name)
     }
 
-    /// The session's value for a name, which must be in lower case.
+    /// The session value with this name. The name must be in lower case.
     pub(crate) fn session_value(&self, name: &str) -> Option<Typed> {
         let now = || self.context.now();
         Some(match name {
@@ -196,7 +196,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Converts a catalog array's items; the array is stored as a string.
+    /// Converts the items of a catalog array to strings, because the array is stored as a string.
     fn catalog_items(&mut self, items: Vec<Typed>, position: Span) -> EngineResult<Vec<Typed>> {
         let text = |item: Typed| {
             if !item.sql_type.is_integer() {
@@ -354,7 +354,7 @@ impl Binder<'_> {
         self.operator(BinaryOperator::Divide, total, Typed::computed(count, SqlType::Long), at)
     }
 
-    /// The ORDER BY inside an aggregate, if its result depends on row order.
+    /// The ORDER BY inside an aggregate call, if the aggregate's result depends on row order.
     fn order_of_rows(
         &mut self,
         resolved: &ResolvedAggregate,
@@ -491,8 +491,8 @@ fn day(now: i64, distance: i64) -> Option<Typed> {
     Some(Typed::literal(ScalarValue::Struct(Arc::new(value)), SqlType::Interval))
 }
 
-/// Returns the aggregate to use for PERIODs. Their minimum and maximum follow the sort order of
-/// periods, not the order of their fields: months, days and microseconds.
+/// Returns the aggregate to use for PERIODs. `min` and `max` compare periods in their sort order
+/// instead of field by field (months, days, microseconds).
 fn of_lengths<'n>(name: &'n str, arguments: &mut Vec<Typed>) -> &'n str {
     let [length] = arguments.as_slice() else { return name };
     if length.sql_type != SqlType::Period {
@@ -545,8 +545,8 @@ fn aggregate_over(
     }
 }
 
-/// The `PostgreSQL` array type for the result of `array_agg`. Arrays of numbers are native, except
-/// arrays of catalog values.
+/// The `PostgreSQL` array type of the result of `array_agg`; `None` for a native array, which
+/// contains numbers that do not come from the catalog.
 fn list_of(name: &str, items: &[Typed], scope: &Scope<'_>) -> Option<CatalogType> {
     let item = items.first().filter(|_| name == "array_agg")?;
     let is_catalog = scope.relation.is_some_and(pg_catalog::is_catalog);

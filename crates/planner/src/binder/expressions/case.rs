@@ -41,7 +41,7 @@ impl Binder<'_> {
         for (value, _) in results.iter_mut().filter(|(value, _)| value.parameter.is_some()) {
             *value = self.settled(value.clone(), common)?;
         }
-        // A parameter is never a CHAR or SYMBOL; together with a value of these types, it is a
+        // A parameter is never a CHAR or SYMBOL. Next to a value of one of these types, it is a
         // string.
         let result_type = self.common_type(&results)?;
         let mut values = Vec::with_capacity(results.len());

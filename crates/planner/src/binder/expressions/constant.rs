@@ -31,7 +31,7 @@ pub(crate) fn evaluate(expr: &Expr) -> Result<ScalarValue> {
     }
 }
 
-/// Evaluates an expression without columns for `rows` rows.
+/// Evaluates an expression without columns. The result has `rows` rows.
 pub(crate) fn evaluate_rows(expr: &Expr, rows: usize) -> Result<ArrayRef> {
     let physical = create_physical_expr(
         expr,

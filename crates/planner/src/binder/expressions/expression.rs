@@ -122,8 +122,8 @@ impl Binder<'_> {
             return self.cast(operand, SqlType::String, CastMode::Explicit, position);
         }
         let to = Self::cast_type(type_name, double_colon);
-        // QuestDB has no AT TIME ZONE. As in `PostgreSQL`, a cast of its result to DATE returns the
-        // day.
+        // As in PostgreSQL, a cast of the result of AT TIME ZONE to DATE returns the day. QuestDB
+        // has no AT TIME ZONE.
         let is_day = matches!(to, Ok(SqlType::Date))
             && matches!(self.node(operand)?, Node::Call(call) if is_zone_call(call));
         let operand = match (self.node(operand)?, &to) {
@@ -133,11 +133,11 @@ impl Binder<'_> {
         };
         let operand =
             if is_day { self.scalar_call("date", vec![operand], at, &[])? } else { operand };
-        // Function names in the catalog have no schema.
+        // Remove the schema, because function names in the catalog have none.
         let operand = match operand.constant.as_ref().and_then(constant::as_text) {
             Some(name) if is_function_type(type_name) => {
                 let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-                // The argument list only distinguishes overloads.
+                // Ignore the argument list, which only distinguishes overloads.
                 literal::text(name.split('(').next().unwrap_or(name))
             }
             _ => operand,
@@ -205,11 +205,11 @@ impl Binder<'_> {
                 (None, [.., name]) if name.text.eq_ignore_ascii_case("tableoid") => {
                     scope.relation.and_then(oid_of_table).ok_or(failure)
                 }
-                // NaN is the null of DOUBLE, unless a column has this name.
+                // If no column has this name, NaN is the null of DOUBLE.
                 (None, [name]) if !name.quoted && name.text.eq_ignore_ascii_case("nan") => {
                     Ok(Typed::literal(ScalarValue::Float64(None), SqlType::Double))
                 }
-                // `SELECT count FROM t`, `SELECT build`: parentheses are optional in a select list.
+                // Parentheses are optional in a select list: `SELECT count FROM t`, `SELECT build`.
                 (None, [name]) if !name.quoted && scope.aggregates => {
                     self.call(&bare_call(name), name.span, scope).map_err(|_| failure)
                 }
@@ -318,8 +318,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The type with this name. INTERVAL is the `PostgreSQL` type: `QuestDB`'s INTERVAL, a pair of
-    /// timestamps, has no literals.
+    /// The type with this name. INTERVAL means the `PostgreSQL` type, because `QuestDB`'s INTERVAL,
+    /// a pair of timestamps, has no literals.
     pub(crate) fn type_name(type_name: &TypeName) -> EngineResult<SqlType> {
         let TypeName { name, arguments, dimensions, span } = type_name;
         match SqlType::parse(name, arguments, *dimensions) {
@@ -333,7 +333,7 @@ impl Binder<'_> {
     }
 }
 
-/// Rounds a timestamp to the fractional digits of `timestamp(n)`.
+/// Rounds a timestamp to the number of fractional digits given in `timestamp(n)`.
 fn rounded(typed: Typed, type_name: &TypeName) -> Typed {
     let digits = type_name.arguments.first().and_then(|digits| digits.parse().ok());
     let (Some(digits), true) = (digits, typed.sql_type.is_timestamp()) else { return typed };
@@ -372,8 +372,8 @@ fn array_as_text(
     Ok(if is_constant { text.folded() } else { text })
 }
 
-/// Maps the type name in a cast to the name shown to clients, for `PostgreSQL` array types that are
-/// stored as strings.
+/// For a `PostgreSQL` array type that is stored as a string, maps the type name in a cast to the
+/// name shown to clients.
 fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
     if type_name.dimensions != 1 {
         return None;
@@ -420,8 +420,8 @@ fn bare_call(name: &Name) -> CallNode {
     }
 }
 
-/// The OID of the table that the rows are read from. Null for catalog tables, for which clients
-/// would look up comments. `None` if the rows do not come from a single table.
+/// The OID of the table from which the rows are read. For catalog tables, the OID is null, because
+/// clients would look up comments for it. `None` if the rows do not come from a single table.
 fn oid_of_table(relation: &Relation) -> Option<Typed> {
     let oid = relation.base.as_ref().map(|base| table_oid(base.table.schema()));
     let is_known = oid.is_some() || is_catalog(relation);

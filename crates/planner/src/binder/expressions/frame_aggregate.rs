@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature, WindowFunctionDefinition,
 };
 
-/// The aggregate as a window function over frames.
+/// Converts the aggregate to a window function over frames.
 pub(crate) fn over_frames(aggregate: Arc<AggregateUDF>) -> WindowFunctionDefinition {
     let aggregate = AggregateUDF::new_from_impl(FrameAggregate(aggregate));
     WindowFunctionDefinition::AggregateUDF(Arc::new(aggregate))

@@ -1,7 +1,7 @@
-//! In WHERE, `a.x = b.y` joins two sources, or a sub-query with its outer rows. As in ON, both
-//! operands become join keys, which must be exactly equal. Elsewhere, two DOUBLEs are equal within
-//! a tolerance, and a string is looked up in a symbol's dictionary. Neither comparison can serve as
-//! a join key.
+//! Equalities in WHERE such as `a.x = b.y` that join two sources, or a sub-query with its outer
+//! rows. As in ON, both operands become join keys, which must be exactly equal. In other
+//! conditions, two DOUBLEs are equal within a tolerance, and a string is looked up in a symbol's
+//! dictionary. Neither comparison can serve as a join key.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, binary_expr};
@@ -21,8 +21,8 @@ enum Origin<'r> {
     Around,
 }
 
-/// Returns a WHERE condition on these rows. An equality between two sources becomes a join
-/// key.
+/// Returns a WHERE condition for these rows. If the condition is an equality between two sources,
+/// it becomes a join key.
 pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
     let Expr::ScalarFunction(call) = &term.expr else { return term };
     let joined = key_operands(call).filter(|[one, other]| {

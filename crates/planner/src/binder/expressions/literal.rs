@@ -22,7 +22,7 @@ pub(crate) fn literal(node: &Node, position: Span) -> EngineResult<Option<Typed>
     }))
 }
 
-/// An integer literal has the narrowest of the types INT, LONG and DOUBLE.
+/// An integer literal has the narrowest type that can hold it: INT, LONG or DOUBLE.
 pub(crate) fn integer(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.replace('_', "");
     let (digits, long) = match digits.strip_suffix(['L', 'l']) {

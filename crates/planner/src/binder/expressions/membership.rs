@@ -50,7 +50,7 @@ impl Binder<'_> {
             self.operator(from, operand.clone(), low.clone(), position)?,
             self.operator(to, operand.clone(), high.clone(), position)?,
         ];
-        // `>=` and `<=` are true for two nulls; BETWEEN is not.
+        // `>=` and `<=` are true if both operands are null, but BETWEEN is false.
         if low.constant.is_none() && high.constant.is_none() {
             // At this point, a parameter has a type and a value.
             let operand = self.settled(operand.clone(), operand.sql_type)?;
@@ -74,8 +74,8 @@ impl Binder<'_> {
             && self.is_interval_parameter(*item)?
             && self.context.parameter_values.is_none()
         {
-            // The statement is only being described: the parameter's value will determine the
-            // ranges.
+            // The statement is only being described. The ranges are known once the parameter has a
+            // value.
             return Ok(Typed::computed(operand_typed.expr.is_not_null(), SqlType::Boolean));
         }
         if is_time && let Some(ranges) = self.interval_item(items, operand_typed.sql_type)? {
@@ -117,8 +117,8 @@ impl Binder<'_> {
             };
             let is_number = operand.sql_type.is_integer() || operand.sql_type.is_floating();
             if is_number && item_type.is_text() && item.constant.is_some() {
-                // Without this check, a non-numeric string would fail only when a row is compared
-                // with it, or never.
+                // Without this check, a non-numeric string would raise an error only if a row is
+                // compared with it.
                 let at = self.tree.span(id);
                 let number = self.cast(item.clone(), SqlType::Double, CastMode::Constant, at)?;
                 if !item.is_null_constant() && number.is_null_constant() {

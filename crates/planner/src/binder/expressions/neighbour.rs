@@ -1,5 +1,5 @@
-//! `lag` and `lead` with IGNORE NULLS over whole partitions in any order. `DataFusion`'s versions
-//! lose values when they look ahead past nulls.
+//! `lag` and `lead` with IGNORE NULLS over whole partitions, in any row order. `DataFusion`'s
+//! versions lose values when they look ahead past nulls.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::binder::expressions::partition_kernel::{PartitionKernel, over_partiti
 /// Number of rows between cancellation checks.
 const ROWS_BETWEEN_CHECKS: usize = 16 * 1024;
 
-/// The value of a preceding or following row; only rows with a value are counted.
+/// Returns the value of a preceding or following row. The distance counts only rows with a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Neighbour {
     is_ahead: bool,
@@ -30,7 +30,8 @@ pub(crate) fn not_null_neighbour(is_ahead: bool, returns: DataType) -> Arc<Windo
 }
 
 impl PartitionKernel for Neighbour {
-    /// The value, the distance counted in rows with a value, and the default if no such row exists.
+    /// The arguments: the value, the distance counted in rows with a value, and the default if no
+    /// such row exists.
     const ARGUMENTS: usize = 3;
 
     fn name(&self) -> &'static str {
@@ -68,7 +69,7 @@ impl PartitionKernel for Neighbour {
     }
 }
 
-/// The index after moving by a distance; `None` if it is negative.
+/// Adds a distance to an index; `None` if the result is negative.
 fn index_at(index: usize, distance: i64) -> Option<usize> {
     usize::try_from(i64::try_from(index).ok()?.checked_add(distance)?).ok()
 }

@@ -51,9 +51,9 @@ impl Binder<'_> {
         self.prefix_operator(UnaryOperator::Minus, operand, Span::default())
     }
 
-    /// Binds an untyped parameter in a cast to an integer to the value that the client sent,
-    /// because the cast truncates values that INSERT rejects. Until values are known, the parameter
-    /// has the cast's target type.
+    /// In a cast to an integer type, replaces an untyped parameter with the value that the client
+    /// sent. The cast can then truncate a value that a conversion as in INSERT would reject. Until
+    /// values are known, the parameter has the cast's target type.
     pub(crate) fn sent_integer(&mut self, typed: Typed, to: SqlType) -> Typed {
         let Some(index) = typed.parameter.filter(|_| to.is_integer()) else { return typed };
         let is_plain = matches!(typed.expr, Expr::Placeholder(_));
@@ -87,7 +87,8 @@ impl Binder<'_> {
         value.is_none_or(|value| matches!(value, ParameterValue::Null))
     }
 
-    /// The parameter that a node contains, either directly or as the value of its variable, if any.
+    /// The parameter that a node consists of, either directly or through a variable; `None` for
+    /// other nodes.
     pub(crate) fn parameter_at(&self, id: NodeId) -> EngineResult<Option<u32>> {
         let id = match self.node(id)? {
             Node::Variable { name } => self.variable_value(name).map_or(id, |value| value.node),
@@ -153,7 +154,7 @@ impl Binder<'_> {
         };
         let is_text = literal.sql_type.is_text();
         match self.cast(literal.clone(), sql_type, CastMode::Insert, Span::default()) {
-            // No direct conversion exists, so the string form is converted.
+            // No direct conversion exists, so convert the value's string form instead.
             Err(failure) if failure.code == ErrorCode::TypeMismatch && !is_text => {
                 let explicit = CastMode::Explicit;
                 let text = self.cast(literal, SqlType::Varchar, explicit, Span::default())?;
@@ -164,9 +165,9 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a string is an epoch value in microseconds, or in another time type's unit: clients that
-/// do not declare types send numbers as text. A string with fewer than ten digits, such as a year,
-/// is not an epoch value.
+/// Whether a string is an epoch value in microseconds or in the unit of another time type. Clients
+/// that do not declare types send numbers as text. A string with fewer than ten digits, such as a
+/// year, is not an epoch value.
 pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
     const MIN_DIGITS: usize = 10;
     let is_time = sql_type.is_timestamp() || sql_type == SqlType::Date;

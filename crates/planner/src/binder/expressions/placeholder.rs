@@ -1,6 +1,6 @@
-//! Placeholder values for parameters. Some functions depend on an argument's value: a unit, a
-//! separator, a path. A statement that is only described has no values yet; it is bound again with
-//! values before it runs.
+//! Placeholder values for parameters. Some functions can be resolved only with an argument's value,
+//! such as a unit, a separator or a path. A statement that is only described has no values yet; it
+//! is bound again with values before it runs.
 
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode;
@@ -12,7 +12,8 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed};
 
-/// Placeholder values. Each function that depends on an argument's value accepts one of them.
+/// Placeholder values. Each function that depends on an argument's value accepts at least one of
+/// these values.
 fn placeholder_values() -> [ScalarValue; 9] {
     let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
     [
@@ -49,8 +50,8 @@ fn resolve_with<R>(
         Err(refused) => refused,
         Ok(resolved) => return Ok((resolved, indices)),
     };
-    // Each argument is tried once: after one placeholder is accepted, another argument may be
-    // rejected.
+    // Each argument is tried once. After a placeholder is accepted for one argument, the call may
+    // still be rejected because of another argument.
     for _ in 0..arguments.len() {
         let ResolveError::InvalidArgument { index, .. } = refused else { return Err(refused) };
         let Some(true) = arguments.get(index).map(is_unbound) else { return Err(refused) };
@@ -101,8 +102,8 @@ impl Binder<'_> {
         self.context.parameter_values.is_none() && is_unbound(value)
     }
 
-    /// If a call is rejected because the values of untyped parameters are missing, inserts these
-    /// values. `types` resolves the call and returns its argument types.
+    /// If a call can be resolved only with the values of untyped parameters, inserts these values.
+    /// `types` resolves the call and returns its argument types.
     pub(crate) fn settle_constants(
         &mut self,
         arguments: &mut [Typed],

@@ -76,7 +76,7 @@ impl Binder<'_> {
             return self.lookup(operand, names, true, position);
         }
         let name = self.cast(operand, SqlType::String, CastMode::Explicit, position)?;
-        // Tools build names from quoted identifiers.
+        // Remove the quotes, because tools build names from quoted identifiers.
         let [quote, nothing] = ["\"", ""].map(literal::text);
         let name = self.scalar_call("replace", vec![name, quote, nothing], position, &[])?;
         let none = lit(ScalarValue::Int32(None));
@@ -349,7 +349,8 @@ impl Binder<'_> {
         Ok(Typed::computed(has, SqlType::Boolean).never_null())
     }
 
-    /// The name for an OID. If the OID is unknown, the result is the OID as text, or null.
+    /// Looks up the name for an OID. For an unknown OID, returns the OID as text if `keep` is true,
+    /// and null otherwise.
     fn lookup(
         &mut self,
         operand: Typed,
@@ -419,8 +420,7 @@ impl Binder<'_> {
     }
 }
 
-/// The properties that indexes and their columns support, out of the properties that can be
-/// queried.
+/// The properties that are reported as true for every index and for every index column.
 const INDEX_PROPERTIES: &[&str] = &["clusterable", "index_scan", "bitmap_scan", "backward_scan"];
 const COLUMN_PROPERTIES: &[&str] =
     &["asc", "nulls_last", "orderable", "returnable", "search_array", "search_nulls"];

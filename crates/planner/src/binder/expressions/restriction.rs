@@ -22,8 +22,8 @@ pub struct Restriction {
 }
 
 impl Binder<'_> {
-    /// Binds conditions from the same tree and snapshot with the current values; `None` if they may
-    /// require a different plan.
+    /// Binds conditions from the same tree and snapshot again, with the current parameter values.
+    /// Returns `None` if the conditions may require a different plan.
     pub(crate) fn restriction(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
@@ -50,8 +50,8 @@ impl Binder<'_> {
         Ok(test.map(|test| Restriction { ranges, predicate: Some(test) }))
     }
 
-    /// Returns the time ranges among the conditions. Call it only if no other condition can become
-    /// a time range, whatever the parameter values are.
+    /// Returns the time ranges to which the conditions restrict the rows. Call this only if no
+    /// other condition can become a time range for any parameter values.
     pub(crate) fn condition_ranges(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
@@ -66,8 +66,8 @@ impl Binder<'_> {
         Ok((!is_empty).then(|| ranges.unwrap_or_default()))
     }
 
-    /// Binds the conditions that are not time ranges, and counts their parameter uses; `None` if
-    /// they are constant.
+    /// Binds the conditions that are not time ranges. Returns their conjunction and the number of
+    /// parameter uses in it; `None` if the conjunction is constant.
     pub(crate) fn condition_test(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,

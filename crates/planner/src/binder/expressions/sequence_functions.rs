@@ -55,7 +55,7 @@ impl Binder<'_> {
     }
 }
 
-/// The last sequence value that a sequence generated.
+/// The last value that a sequence generated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Number {
     sequence: String,
@@ -73,13 +73,13 @@ impl Number {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SequenceFunction {
     name: &'static str,
-    /// Each sequence's last value, in generation order.
+    /// The last value of each sequence, in the order in which the values were generated.
     numbers: Arc<[Number]>,
     signature: Signature,
 }
 
 impl SequenceFunction {
-    /// A named sequence's last value: `t_id_seq`, `public."t_id_seq"`.
+    /// The last value of a sequence, which is named as `t_id_seq` or `public."t_id_seq"`.
     fn current(&self, text: &str) -> Result<i64> {
         let name = text.rsplit('.').next().unwrap_or_default().trim_matches('"');
         let found = self.numbers.iter().find(|one| identifier::same(&one.sequence, name));

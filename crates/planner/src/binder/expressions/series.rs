@@ -1,5 +1,6 @@
-//! `generate_series` in the select list: one row per value. The expanding operator receives only
-//! the number of values. This module also defines the steps of timestamp series.
+//! `generate_series` in the select list: one row per value. The operator that expands rows receives
+//! only the number of values; each value is computed from its index. This module also defines the
+//! steps of timestamp series.
 
 use std::sync::Arc;
 
@@ -136,7 +137,7 @@ impl Binder<'_> {
         Ok(DecimalSeries { length, sql_type, values, bounds: [low, high, step].map(literal) })
     }
 
-    /// The step of a timestamp series: a number of its units, or a period.
+    /// The step of a timestamp series: a number of timestamp units, or a period.
     pub(crate) fn series_step(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Step> {
         let position = self.tree.span(id);
         let hour = ScalarValue::Utf8View(Some("1h".to_owned()));
@@ -185,8 +186,8 @@ pub(crate) fn is_negative(step: &ScalarValue) -> bool {
     ScalarValue::new_zero(&step.data_type()).is_ok_and(|zero| *step < zero)
 }
 
-/// Whether the step points away from the end bound. Constant bounds are then swapped; with bounds
-/// from rows, the series is empty, as in `PostgreSQL`.
+/// Whether the step points away from the end bound. If so, constant bounds are swapped. If the
+/// bounds come from rows, the series is empty, as in `PostgreSQL`.
 pub(crate) fn is_other_way(low: &ScalarValue, high: &ScalarValue, is_descending: bool) -> bool {
     if is_descending { low < high } else { low > high }
 }
@@ -401,7 +402,7 @@ fn failed(message: &str) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::new(ErrorCode::InvalidValue, message)))
 }
 
-/// Exceeds the number of months in the calendar.
+/// An upper bound on the number of months in the calendar.
 const MAX_MONTHS: i64 = 10_000_000;
 
 /// The step of a timestamp series.

@@ -40,7 +40,7 @@ impl SortKey {
         Self { expr, output, descending: *descending, nulls_first, sql_type }
     }
 
-    /// The sort key applied to another expression with the same value.
+    /// Applies this key's sort options to another expression with the same value.
     pub(crate) fn sort(&self, expr: Expr) -> SortExpr {
         let expr = match self.sql_type {
             SqlType::Period => period_order(expr),

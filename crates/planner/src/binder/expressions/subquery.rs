@@ -91,7 +91,7 @@ impl Binder<'_> {
         Ok(list)
     }
 
-    /// Aggregates these rows' only column into a single row, as text.
+    /// Aggregates the only column of these rows into a single value, as text.
     fn gathered(&mut self, rows: Relation, query: NodeId) -> EngineResult<Relation> {
         let at = self.tree.span(query);
         let rows = rows.restored()?;
@@ -106,7 +106,7 @@ impl Binder<'_> {
         let list =
             AggregateFunction::new_udf(resolved.udaf, vec![value.expr], false, None, vec![], None);
         let list = Expr::AggregateFunction(list).alias("array");
-        // The join with the outer rows preserves only an explicit order.
+        // Sort explicitly, because the join with the outer rows preserves no other order.
         let input = match rows.ascending_time() {
             Some(time) => relation::sort_by_time(rows.plan.clone(), time.expr())?,
             None => rows.plan,

@@ -64,7 +64,7 @@ pub(crate) fn of_interval(value: &ScalarValue, unit: SqlType) -> Ranges {
     }
 }
 
-/// Intersects the ranges found so far with these ranges.
+/// Intersects the ranges found so far with the new ranges.
 pub(crate) fn both(so_far: Option<Ranges>, found: Ranges) -> Ranges {
     match so_far {
         Some(so_far) => TimeRange::intersection(&so_far, &found),
@@ -241,7 +241,8 @@ impl Binder<'_> {
                         .and_then(constant::as_i64)
                         .map(|at| saturating_convert(at, of, unit))
                 };
-                // The range of nanoseconds is smaller than the range of microseconds.
+                // Nanosecond timestamps cover a smaller range than microsecond timestamps, so
+                // microseconds are tried next.
                 match instant(unit).or_else(|| instant(SqlType::Timestamp)) {
                     Some(instant) => Ok(Some(instant)),
                     None => Err(error::at(ErrorCode::InvalidValue, message, position)),
@@ -257,7 +258,8 @@ impl Binder<'_> {
                 };
                 Ok(match unit {
                     SqlType::TimestampNs => Some(nanos),
-                    // The filter handles a timestamp that is more precise than the column's unit.
+                    // A constant that is more precise than the column's unit yields no range; the
+                    // filter handles it.
                     _ => (nanos % 1_000 == 0).then_some(nanos / 1_000),
                 })
             }

@@ -33,8 +33,8 @@ pub(crate) fn located(source: ResolveError, position: Span) -> EngineError {
     engine.at_if_missing(error::span(position))
 }
 
-/// Positions an error from the function library at the argument it refers to, or otherwise at the
-/// call.
+/// Positions an error from the function library at the argument that it refers to or, if there is
+/// none, at the call.
 pub(crate) fn located_call(source: ResolveError, position: Span, spans: &[Span]) -> EngineError {
     let at = source.argument().and_then(|index| spans.get(index)).copied();
     let mut at = at.unwrap_or(position);
@@ -193,7 +193,7 @@ impl Binder<'_> {
         let target = match (operator, other.sql_type) {
             _ if pattern || network => SqlType::Varchar,
             (BinaryOperator::Add | BinaryOperator::Subtract, SqlType::Ipv4) => SqlType::Long,
-            // Timestamps are subtracted and compared, never added.
+            // Timestamps can be subtracted and compared, but not added.
             (BinaryOperator::Add | BinaryOperator::Multiply, time) if time.is_timestamp() => {
                 SqlType::Long
             }
@@ -400,8 +400,8 @@ fn shown(value: &ScalarValue) -> Option<String> {
     }
 }
 
-/// The operand for operator resolution. The difference between two timestamps has a different type
-/// if one of them is constant, and a parameter is constant at run time.
+/// Describes the operand for operator resolution. A parameter counts as a constant, because the
+/// difference between two timestamps has a different type if one of them is constant.
 fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
     let mut argument = typed.argument();
     let is_difference = op == BinaryOperator::Subtract && typed.sql_type.is_timestamp();
@@ -412,7 +412,7 @@ fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
 }
 
 /// Whether an operation on INTs yields a LONG: if both operands are constants and the result
-/// exceeds INT, or in a chain with constants.
+/// exceeds INT, or if the operation is part of a chain with constants.
 fn exceeds_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
     let number = |typed: &Typed| typed.constant.as_ref().and_then(constant::as_i64);
     match (number(left), number(right)) {
@@ -423,7 +423,7 @@ fn exceeds_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
                 BinaryOperator::Multiply => left * right,
                 _ => return false,
             };
-            // The result 2^31 wraps to the INT value that represents null.
+            // A result of 2^31 remains an INT: it wraps to the value that represents null.
             exact.unsigned_abs() > 1 << 31
         }
         _ => is_long_chain(op, &left.expr, &right.expr),

@@ -443,8 +443,8 @@ fn refused_range(name: &str, at: Span) -> EngineError {
     error::not_supported(&what, at).with_hint("end the frame before the current row, or use ROWS")
 }
 
-/// Rejects exact DECIMAL sums over the rows before and after the current row, because they cannot
-/// be computed from two sums.
+/// Rejects exact DECIMAL sums and averages over a frame that excludes the current row. Such a frame
+/// is split in two, and an exact result cannot be computed from the two partial results.
 fn refuse_decimals_around(resolved: &Resolved, frames: &Frames, at: Span) -> EngineResult<()> {
     let name = resolved.function.name();
     let is_exact = is_decimal(resolved.return_type) && matches!(name, "sum" | "avg");

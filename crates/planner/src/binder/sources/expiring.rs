@@ -59,7 +59,7 @@ impl Binder<'_> {
         let own = tree.numbered().filter(|(_, node)| is_own(node));
         let sources: BTreeMap<u32, _> =
             own.map(|(index, _)| (index, table_source(table))).collect();
-        // Tables that the policy reads do not count as read by the view's reader.
+        // Reads by the policy's query do not count as accesses by the view's reader.
         let accesses = self.accesses.clone();
         let shown = self.within(&tree, |inner| {
             inner.beneath_view = true;

@@ -196,7 +196,7 @@ impl Binder<'_> {
         let mut rows = self.provider_rows(table.provider, &columns)?;
         let is_time = |at: &usize| table.columns[*at].sql_type.is_timestamp();
         let mut times = (0..table.columns.len()).filter(is_time);
-        // If the files declare no order, their only timestamp column is used.
+        // If the files declare no order, but have only one timestamp column, that column is used.
         let only = times.next().filter(|_| times.next().is_none());
         rows.timestamp = table.sorted_by.or(only);
         if table.sorted_by.is_some() {

@@ -1,5 +1,5 @@
 //! Joins and their conditions. `DataFusion` executes relational joins; `time_join` contains all
-//! other joins. Null keys match null keys.
+//! other joins. Null keys match each other.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Condition {
     pub(crate) keys: Vec<(Expr, Expr)>,
     /// All other conditions.
     pub(crate) residual: Vec<Typed>,
-    /// Position of a key pair whose integers have different widths, which time-based joins reject.
+    /// Position of a pair of integer keys with different widths, which time-based joins reject.
     widened: Option<Span>,
     /// Columns in USING or NATURAL.
     using: Vec<Using>,
@@ -103,8 +103,8 @@ impl Binder<'_> {
         Ok(Relation { merged, listed, ..joined })
     }
 
-    /// Whether the right side is UNNEST and the join has no condition on its elements. In this
-    /// case, the elements need not be joined with their row.
+    /// Whether the right side is UNNEST and the join has no condition. In this case, UNNEST adds
+    /// the elements to the left rows directly, without a join.
     fn is_unconditional_unnest(
         &self,
         join: &JoinKind,
@@ -406,10 +406,10 @@ struct Merged {
     listed: Option<Vec<usize>>,
 }
 
-/// The columns that USING, NATURAL and `ON (a, b)` merge, and the columns of `*` after merging. In
-/// each row, the merged columns are equal, or one side has no row. In a FULL JOIN, either side may
-/// have no row, so an additional last column holds the value from the side that has one. As in
-/// `QuestDB`, time-based joins merge no columns. `None` if nothing changes.
+/// Returns the columns that USING, NATURAL and `ON (a, b)` merge, and the columns of `*` after
+/// merging; `None` if nothing changes. Merged columns have equal values unless one side has no row.
+/// In a FULL JOIN, either side may have no row, so an additional last column holds the value from
+/// the other side. As in `QuestDB`, time-based joins merge no columns.
 fn merged_by(
     on: Option<&JoinOn>,
     join: &JoinKind,
@@ -593,9 +593,10 @@ fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
     })
 }
 
-/// Computes a condition with a sub-query as a column on the side that it reads. An outer join can
-/// test a column, but unmatched rows can no longer be determined after the join. If the condition
-/// reads both sides, each of its sub-queries becomes a column.
+/// Computes a condition with a sub-query before the join, as a column on the side that the
+/// condition reads. An outer join must test this column itself, because unmatched rows can no
+/// longer be determined after the join. If the condition reads both sides, each of its sub-queries
+/// becomes a column.
 fn computed_before(
     left: &mut Relation,
     right: &mut Relation,

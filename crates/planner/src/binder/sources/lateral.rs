@@ -273,8 +273,8 @@ fn reads_outer(expr: &Expr) -> bool {
     expr.exists(|node| Ok(matches!(node, Expr::OuterReferenceColumn(_, _)))).unwrap_or(true)
 }
 
-/// Replaces columns with the expressions that compute them below a plan node; `None` if no such
-/// expression exists.
+/// Replaces each column with the expression that computes it below a plan node; `None` if a column
+/// has no such expression.
 fn replace_all(exprs: &mut [Expr], values: &HashMap<Column, Expr>) -> Option<()> {
     for expr in exprs {
         let replaced = std::mem::take(expr).transform(|node| match &node {
@@ -293,8 +293,8 @@ fn error_of(column: &Column) -> datafusion::common::DataFusionError {
     datafusion::common::DataFusionError::Internal(format!("no column {column}"))
 }
 
-/// The comparison in a condition. `<=` is also true for two nulls, but a timestamp that is never
-/// null rules this out.
+/// Extracts the comparison from a condition. A condition with `<=` is also true for two nulls, but
+/// this case is ignored, because the designated timestamp is never null.
 fn comparison(term: &Expr) -> &Expr {
     match term {
         Expr::IsTrue(inner) => inner,

@@ -99,7 +99,8 @@ fn as_recorded(
     rows
 }
 
-/// The error for a view that references an object that it was not bound to.
+/// The error for a name in a view's query that was not bound to an object when the view was
+/// created.
 pub(crate) fn unbound(name: &Name) -> EngineError {
     error::no_table(name).with_hint("run ALTER VIEW with the query shown by views()")
 }

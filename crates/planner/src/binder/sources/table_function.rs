@@ -205,7 +205,8 @@ impl Binder<'_> {
 
     /// The numbers from `low` to `high` in steps of `step`, generated row by row at run time.
     fn series(&mut self, name: &str, low: i64, high: i64, step: i64) -> EngineResult<Relation> {
-        // The generator rejects an end before the start, but here such a series is empty.
+        // The generator rejects a series that ends before it starts, but here, such a series is
+        // empty.
         let is_empty = (step > 0 && low > high) || (step < 0 && low < high);
         let high = if is_empty { low } else { high };
         let field = Field::new("value", DataType::Int64, false);

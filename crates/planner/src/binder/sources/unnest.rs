@@ -62,7 +62,8 @@ impl<'a> Binder<'a> {
         Ok(Unnested { call, alias: alias.as_ref(), columns, ordinality: *ordinality })
     }
 
-    /// Joins each row of `left` with its elements. `keeps_empty` keeps rows without elements.
+    /// Joins each row of `left` with its elements. If `keeps_empty` is true, rows without elements
+    /// are retained.
     pub(crate) fn unnested(
         &mut self,
         left: &Relation,
@@ -145,8 +146,8 @@ impl<'a> Binder<'a> {
             };
             if let Some((sent, sql_type)) = self.sent_items(array)? {
                 let raw = sent.sql_type();
-                // The values are part of the node, not a literal, because optimizer rules copy and
-                // compare literals.
+                // Store the values in the plan node, because optimizer rules would copy and compare
+                // a literal.
                 arguments.push(lit(ScalarValue::Int64(None)));
                 items.push(UnnestItem::Values(UnnestValues::new(sent.values())));
                 elements.push(Element { name, sql_type, raw });

@@ -40,7 +40,7 @@ impl Accesses {
     }
 }
 
-/// The table column whose value a relation's column passes on unchanged.
+/// The table column that a relation's column passes on unchanged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
     read: Option<Read>,

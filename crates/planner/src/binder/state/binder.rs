@@ -1,7 +1,7 @@
 //! State for binding a single statement: names in scope, results so far, and work done.
 //!
-//! Higher modules add the methods that bind. This file depends on none of these modules, and a
-//! module calls higher modules only through [`Queries`].
+//! Higher modules add the binding methods; this file depends on none of them. A module calls the
+//! modules above it only through [`Queries`].
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::binder::state::work::Work;
 use crate::visibility::{Visibility, denied};
 use crate::{Access, BindContext};
 
-/// Denotes all columns of a table that is read as a whole; no column has this name.
+/// Name that stands for all columns of a table that is read as a whole. No column has this name.
 pub(crate) const ALL_COLUMNS: &str = "*";
 
 /// Binds queries nested in expressions, sources and views. This is the only way to bind
@@ -39,14 +39,15 @@ pub(crate) trait Queries {
     fn common_table(&self, binder: &mut Binder<'_>, name: &Name) -> Option<EngineResult<Relation>>;
 }
 
-/// The blocks that need a SELECT block's designated timestamp.
+/// Whether a SELECT block's designated timestamp is needed by the block itself and by the outer
+/// block.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BlockTime {
-    /// Whether the block itself needs it: its sources then keep their designated timestamps,
-    /// selected or not.
+    /// Whether the block itself needs the timestamp. If so, its sources keep their designated
+    /// timestamps, whether or not these are selected.
     pub(crate) of_sources: bool,
-    /// Whether the outer block needs it: the select list then keeps the designated timestamp,
-    /// selected or not.
+    /// Whether the outer block needs the timestamp. If so, the select list keeps it, whether or not
+    /// it is selected.
     pub(crate) of_output: bool,
 }
 
@@ -96,7 +97,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) view_sources: Option<ViewSources>,
     /// Notices for requested features that have no effect.
     pub(crate) notices: Vec<&'static str>,
-    /// The blocks that need the designated timestamp of the block being bound.
+    /// Whether the designated timestamp of the block being bound is needed.
     pub(crate) block_time: BlockTime,
     /// Whether the outer block needs the designated timestamp of the next query to be bound.
     pub(crate) time_is_read: bool,
@@ -104,7 +105,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) list_rows: Option<ListRows>,
     /// ID of the first node after the last DEFAULT expression that was stored.
     pub(crate) after_default: NodeId,
-    /// Number of relations that have a name in the plan; each name is unique.
+    /// Number of unique relation names generated so far.
     relations: usize,
     /// Number of sources bound so far, excluding those in views.
     pub(crate) sources: usize,
@@ -213,13 +214,13 @@ impl<'a> Binder<'a> {
         outcome
     }
 
-    /// Copies the tree up to a node, which becomes the root of the copy.
+    /// Copies the part of the tree up to a node, which becomes the root of the copy.
     pub(crate) fn subtree(&self, root: NodeId) -> Tree {
         self.subtree_from(self.tree.first, root)
     }
 
-    /// Like [`Self::subtree`], but without the nodes before `first`. The copied nodes must not
-    /// reference them.
+    /// Like [`Self::subtree`], but omits the nodes before `first`. The copied nodes must not
+    /// reference the omitted nodes.
     pub(crate) fn subtree_from(&self, first: NodeId, root: NodeId) -> Tree {
         // Children precede their parents.
         let skipped = first.saturating_sub(self.tree.first) as usize;
@@ -309,7 +310,7 @@ impl<'a> Binder<'a> {
         self.visibility().is_none_or(|visibility| visibility.reads_all(name))
     }
 
-    /// All reads so far, as the statement's accesses will list them.
+    /// All reads so far, in the form in which the statement's accesses will list them.
     pub(crate) fn read_so_far(&self) -> Vec<Access> {
         let mut reads = self.accesses.list();
         for ViewContext { before, view, owner } in self.view_contexts.iter().rev() {

@@ -37,7 +37,7 @@ impl CommonTable {
     }
 }
 
-/// The rows from a recursive query's previous step, while its right side is bound.
+/// The previous step's rows in a recursive query, while the query's right side is bound.
 #[derive(Debug, Clone)]
 pub(crate) struct LastRows {
     pub(crate) rows: Relation,

@@ -1,4 +1,5 @@
-//! WHERE conditions, cached for reuse with other parameter values, and the positions of parameters.
+//! WHERE conditions that are cached so that they can be bound again with other parameter values,
+//! and the number of places where parameters occur.
 
 use hashbrown::HashMap;
 
@@ -10,8 +11,8 @@ use crate::binder::state::scope::Relation;
 /// The conditions of a statement that reads a single table.
 #[derive(Debug, Clone)]
 pub struct Conditions {
-    /// The conditions in their original order. If parameters occur only in time ranges, contains
-    /// only the time conditions.
+    /// The conditions in their original order. If parameters occur only in time ranges, only the
+    /// conditions on time are included.
     pub(crate) conjuncts: Vec<Conjunct>,
     pub(crate) source: Relation,
     pub(crate) ranges: Vec<TimeRange>,

@@ -15,7 +15,8 @@ use crate::binder::state::scope::Relation;
 /// The values that a SELECT block's select list expands.
 #[derive(Debug, Default)]
 pub(crate) struct ListRows {
-    /// Name prefix of the element columns; their index follows it.
+    /// Name prefix of the element columns. A column's name is this prefix followed by the column's
+    /// index.
     prefix: String,
     arguments: Vec<Expr>,
     items: Vec<UnnestItem>,

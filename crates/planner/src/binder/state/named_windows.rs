@@ -10,7 +10,8 @@ use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::error;
 
-/// A window whose reference has been resolved. Windows that refer to each other share their lists.
+/// A window after its reference to another window has been resolved. The two windows share their
+/// lists.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
     pub(crate) partition_by: Arc<[NodeId]>,
@@ -46,7 +47,7 @@ impl NamedWindows {
         self.blocks.pop();
     }
 
-    /// An OVER clause's window.
+    /// Resolves the window of an OVER clause.
     pub(crate) fn over(&self, spec: &WindowSpec) -> EngineResult<Window> {
         if let Some(anchor) = &spec.anchor {
             let message = "ANCHOR is only allowed in a named WINDOW";

@@ -1,4 +1,5 @@
-//! The outer rows of a sub-query. Names that the sub-query's own sources lack are looked up there.
+//! The outer rows of a sub-query. Names that the sub-query's own sources lack are looked up in
+//! these rows.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ impl OuterRows {
         }
     }
 
-    /// Moves earlier captures before the captures made since then.
+    /// Inserts earlier captures before the captures that have been made since.
     pub(crate) fn capture_first(&mut self, mut before: Vec<Expr>) {
         let since = std::mem::take(&mut self.captured);
         before.extend(since);

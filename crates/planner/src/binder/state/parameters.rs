@@ -1,5 +1,5 @@
-//! Parameters: `$1`, `$2`, …. A parameter has the type that the client declared. Otherwise, its
-//! type is the one that its first use requires, or VARCHAR.
+//! Parameters: `$1`, `$2`, …. A parameter has the type that the client declared. Without a
+//! declaration, it has the type that its first use requires, or VARCHAR if none is required.
 
 use tidemark_types::SqlType;
 

@@ -53,8 +53,8 @@ pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
 }
 
-/// Returns a name for a computed column. The name differs from all column names in the plan,
-/// because users choose those.
+/// Returns a name for a computed column. Users can choose any column name, so the returned name is
+/// made to differ from all column names in the plan.
 pub(crate) fn fresh(name: &str, plan: &LogicalPlan) -> String {
     let mut name = name.to_owned();
     while plan.schema().iter().any(|(_, field)| *field.name() == name) {
@@ -178,7 +178,7 @@ impl Relation {
         self.unselected_time.as_ref().map(ScopeColumn::expr)
     }
 
-    /// Returns the relation without its designated timestamp, if that is not selected.
+    /// Removes the designated timestamp from the relation if it is not selected.
     pub(crate) fn without_unselected(self) -> EngineResult<Self> {
         if self.unselected_time.is_none() {
             return Ok(self);

@@ -23,7 +23,7 @@ pub(crate) struct ScopeColumn {
     pub(crate) sql_type: SqlType,
     /// The column's reference in the plan.
     pub(crate) column: Column,
-    /// The table column whose value it passes on unchanged, if any.
+    /// The table column whose value this column passes on unchanged, if any.
     pub(crate) origin: Origin,
 }
 
@@ -56,8 +56,8 @@ pub(crate) enum TimeOrder {
     Ascending,
     /// ORDER BY … DESC.
     Descending,
-    /// Rows were ascending before a join. To pass these rows on, a query sorts them, which costs
-    /// nothing if the join was planned to preserve the order.
+    /// Rows were in ascending order before a join. A query sorts them again before it passes them
+    /// on, which costs nothing if the join was planned to preserve the order.
     Shuffled,
     /// The order is unknown.
     #[default]
@@ -92,7 +92,7 @@ pub(crate) struct Relation {
     /// The columns of `*`; `None` for all columns in order.
     pub(crate) listed: Option<Vec<usize>>,
     pub(crate) base: Option<BaseScan>,
-    /// Columns that existed here when a view was created and were dropped later. Their names must
+    /// Columns that existed when a view was created but have since been dropped. Their names must
     /// not resolve to other columns.
     pub(crate) dropped: Vec<DroppedColumn>,
 }
@@ -115,7 +115,7 @@ impl Relation {
         }
     }
 
-    /// The designated timestamp's column, if the rows are in ascending order by it.
+    /// The designated timestamp's column, if the rows are in ascending timestamp order.
     pub(crate) fn ascending_time(&self) -> Option<&ScopeColumn> {
         self.timestamp_column().filter(|_| self.order == TimeOrder::Ascending)
     }
@@ -173,8 +173,8 @@ impl Relation {
         Ok(())
     }
 
-    /// A series's column, found by its alias: in `PostgreSQL` the alias names both the table and
-    /// the column.
+    /// Finds the column of a series by the series' alias. In `PostgreSQL`, the alias names both the
+    /// table and the column.
     fn series_named(&self, path: &[Name]) -> Option<usize> {
         let [name] = path else { return None };
         let own = |(_, column): &(usize, &ScopeColumn)| has_qualifier(column, &name.text);
@@ -203,7 +203,7 @@ impl Relation {
 }
 
 impl DroppedColumn {
-    /// Whether its source has this alias or name.
+    /// Whether the dropped column's source has this alias or name.
     pub(crate) fn is_of(&self, qualifier: &str) -> bool {
         same_source(&self.qualifier, qualifier)
     }

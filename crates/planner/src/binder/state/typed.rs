@@ -1,4 +1,4 @@
-//! An expression with its SQL type, which does not follow from the Arrow type alone.
+//! An expression with its SQL type, which the Arrow type alone does not determine.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Case;
@@ -13,7 +13,7 @@ pub(crate) struct Typed {
     pub(crate) sql_type: SqlType,
     /// The expression's value, if known at bind time.
     pub(crate) constant: Option<ScalarValue>,
-    /// The parameter's number while its type is unknown.
+    /// The parameter's number, if the expression is a parameter whose type is still unknown.
     pub(crate) parameter: Option<u32>,
 }
 

@@ -26,6 +26,6 @@ pub(crate) struct ViewContext {
 pub(crate) struct BoundView {
     pub(crate) rows: Relation,
     pub(crate) reads: Vec<Access>,
-    /// Number of sources that each reference to the view counts as.
+    /// Number of sources that each reference to the view adds to the statement's total.
     pub(crate) sources: usize,
 }

@@ -15,7 +15,7 @@ const MAX_STEPS: usize = 1_000_000;
 /// Number of steps between cancellation checks.
 const STEPS_BETWEEN_CHECKS: usize = 64;
 /// Maximum number of sources in a statement. CTEs and views are bound again at each reference, so a
-/// few lines, each referencing the previous one twice, could read millions of tables.
+/// few short CTEs, each referencing the previous one twice, could read millions of tables.
 const MAX_SOURCES: usize = 1_000;
 
 /// Work done so far to bind a statement, including its views.

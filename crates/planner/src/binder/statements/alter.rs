@@ -102,7 +102,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Records the permission that an action requires, and its column.
+    /// Records the permission that an action requires, and the column to which it applies.
     fn note_action(&mut self, table: &str, action: &AlterAction) {
         let (permission, column) = needed(action);
         let columns = column.map(|name| name.text.clone()).into_iter().collect();
@@ -168,8 +168,7 @@ impl Binder<'_> {
         Ok(Some(BoundConversion { table: Arc::clone(table), column: index, plan }))
     }
 
-    /// Whether a column already has this type. If the length or precision differs, the new value is
-    /// stored.
+    /// Whether a column already has this type. If so, stores the new length or precision.
     fn has_type(
         schema: &mut TableSchema,
         column: &Name,

@@ -1,5 +1,5 @@
 //! ON CONFLICT: joins the rows of an INSERT with existing rows that have the same keys. The result
-//! is the rows to insert; DEDUP replaces the existing row with the same keys.
+//! contains the rows to insert; DEDUP then replaces existing rows with the same keys.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -182,7 +182,7 @@ fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Opti
     Ok(Some(keys))
 }
 
-/// Keeps the first of several rows with equal keys. DO UPDATE rejects such rows.
+/// Keeps only the first of several rows with equal keys. With DO UPDATE, such rows are an error.
 fn once(batch: &RecordBatch, keys: &[usize], conflict: &Conflict) -> EngineResult<RecordBatch> {
     let internal = |failure: arrow_schema::ArrowError| EngineError::internal(failure.to_string());
     let fields = keys.iter().map(|&key| SortField::new(batch.column(key).data_type().clone()));

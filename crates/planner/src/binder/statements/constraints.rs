@@ -162,8 +162,8 @@ impl Binder<'_> {
         Ok(Some(Reference { table, columns, actions }))
     }
 
-    /// The given name, or the first unused name under `PostgreSQL`'s rules; `None` if IF NOT EXISTS
-    /// is given and the name is in use.
+    /// The given name or, without one, the first unused name under `PostgreSQL`'s naming rules.
+    /// Returns `None` if IF NOT EXISTS is given and the name is in use.
     fn constraint_name(
         &self,
         schema: &TableSchema,

@@ -33,7 +33,7 @@ pub(crate) fn refuse_conversion(
     ))
 }
 
-/// An error for a value that cannot be converted, at position 0.
+/// The error for a value that cannot be converted. Its position is 0.
 pub(crate) fn runtime_value(failure: datafusion::error::DataFusionError) -> EngineError {
     let mut engine = error::plan(failure);
     if engine.code == ErrorCode::Internal {

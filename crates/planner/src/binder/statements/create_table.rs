@@ -142,7 +142,7 @@ impl Binder<'_> {
             symbol_capacity: capacity,
             symbol_cache,
             indexed,
-            // Used by `apply_rules`.
+            // `apply_rules` handles these.
             not_null: _,
             default: _,
             options,

@@ -73,7 +73,7 @@ impl Binder<'_> {
                     self.note_change(&table.schema().name, Permission::DropTable);
                 }
             }
-            // Dictionaries outlive all rows, so KEEP SYMBOL MAPS is always in effect: symbols
+            // TRUNCATE keeps the dictionaries, so KEEP SYMBOL MAPS is always in effect and symbols
             // retain their codes.
             Node::Truncate { tables, if_exists, keep_symbols: _, restart_identity, cascade } => {
                 change.command = "TRUNCATE TABLE";
@@ -189,7 +189,7 @@ impl Binder<'_> {
         Ok(truncated)
     }
 
-    /// For CASCADE, adds the tables with foreign keys to these tables, recursively.
+    /// For CASCADE, recursively adds the tables whose foreign keys reference these tables.
     fn truncated_with(&mut self, truncated: &mut Vec<Arc<TableSnapshot>>) -> EngineResult<()> {
         let others = self.sorted_tables();
         let mut next = 0;

@@ -41,9 +41,9 @@ const GOING_ON: [&str; 9] = [
 const USUAL_CLEANUP: Every = Every { count: 1, unit: 'h' };
 
 impl Binder<'_> {
-    /// Builds the expiry policy from a clause. `rows` is the view's table, or the query that will
-    /// fill it. It has the view's columns, qualified with the view's name. The query's nodes
-    /// precede `first`.
+    /// Builds the expiry policy from a clause. `rows` is the node of the view's table, or of the
+    /// query that will fill this table. Its columns are the view's columns, qualified with the
+    /// view's name. The clause's nodes begin at `first`, after those of the query.
     pub(crate) fn expire_policy(
         &mut self,
         expire: &ExpireRows,
@@ -86,8 +86,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Rejects types without numeric order for KEEP HIGHEST without a number, because it compares
-    /// values.
+    /// For KEEP HIGHEST without a number, rejects column types without a numeric order, because the
+    /// clause compares values.
     fn refuse_other_types(&self, rule: &ExpireRule, schema: &TableSchema) -> EngineResult<()> {
         let ExpireRule::KeepExtreme { count: None, column, .. } = rule else { return Ok(()) };
         let Node::Column { path } = self.node(*column)? else { return Ok(()) };
@@ -106,8 +106,8 @@ impl Binder<'_> {
             .with_hint("use KEEP 1 HIGHEST ON … to keep one row of each group in any order"))
     }
 
-    /// Whether a condition compares only the designated timestamp. The result is never null, and
-    /// the condition is a time range.
+    /// Whether a condition compares only the designated timestamp. Such a condition is never null
+    /// and can be converted to a time range.
     fn is_of_time<'n>(
         &self,
         rule: &ExpireRule,
@@ -236,8 +236,8 @@ pub(crate) fn shown_since(
     Ok(Some(since))
 }
 
-/// Whether a policy compares only with times that never move backwards: it consists of literals and
-/// functions with this property.
+/// Whether a policy compares only with times that never move backwards. This holds if it calls only
+/// functions in `GOING_ON` and contains no CASE, no IN list and no logical operator.
 fn is_monotonic(tree: &Tree) -> bool {
     tree.nodes.iter().all(|node| match node {
         Node::Call(call) => GOING_ON.iter().any(|name| call.name.text.eq_ignore_ascii_case(name)),

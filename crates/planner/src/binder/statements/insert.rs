@@ -31,7 +31,8 @@ impl Binder<'_> {
             plain: _,
             values: _,
             query: _,
-            // Every INSERT is a single commit, and its rows may be in any order.
+            // Every INSERT is a single commit, and its rows may be in any order, so these options
+            // have no effect.
             atomic: _,
             batch: _,
             o3_max_lag: _,
@@ -119,7 +120,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds rows that contain expressions, after `known` rows.
+    /// Binds rows that contain expressions. `known` rows precede them.
     fn push_values<'t>(
         &mut self,
         rows: &mut ValueRows<'t>,
@@ -229,8 +230,8 @@ impl Binder<'_> {
         has_expressions && self.tree.nodes.iter().any(is_query)
     }
 
-    /// Gives each parameter that fills a whole cell its column's type, as in rows without
-    /// sub-queries.
+    /// Gives each parameter that makes up a whole cell the type of the cell's column, as in rows
+    /// without sub-queries.
     fn settle_cells(
         &mut self,
         schema: &TableSchema,

@@ -205,7 +205,8 @@ impl<'t> ValueRows<'t> {
         Ok(array)
     }
 
-    /// Builds a batch from columns of values. Each column belongs to one cell of the only row.
+    /// Builds a batch from columns of parameter values. The statement has a single VALUES row, and
+    /// each column belongs to one of its cells.
     fn given_batch(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
         let rows = given.first().map_or(0, |(_, cells)| cells.len());
         let mut arrays = Vec::with_capacity(self.schema.columns.len());
@@ -266,7 +267,8 @@ impl<'t> ValueRows<'t> {
     }
 
     fn null_timestamp(&self, row: usize, position: usize) -> EngineError {
-        // If values are given as columns, the only row's positions apply.
+        // If values are given as columns, the statement has only one row, whose positions apply to
+        // all values.
         let index = row * self.width() + position;
         let start = self.starts.get(index).copied().unwrap_or_default();
         EngineError::new(ErrorCode::InvalidValue, "designated timestamp column cannot be NULL")
@@ -374,7 +376,7 @@ fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     }
 }
 
-/// The cell kind whose value is the column's default.
+/// The kind of a cell that contains the column's default.
 const DEFAULT: u8 = b'-';
 
 fn kind_of(cell: &Cell<'_>) -> u8 {
@@ -467,7 +469,7 @@ impl Conversion<'_> {
 
     fn bound_cells(&self, array: &ArrayRef, from: SqlType) -> EngineResult<ArrayRef> {
         match self.cast(Arc::clone(array), from) {
-            // No direct conversion exists, so the string form is converted.
+            // No direct conversion exists, so convert the value's string form instead.
             Err(failure) if failure.code == ErrorCode::TypeMismatch => {
                 let text = tidemark_functions::cast(
                     ident("value"),

@@ -1,6 +1,6 @@
-//! Sequence columns: SERIAL, IDENTITY. Values increase from the start value, or from the column's
-//! maximum at the first request. Values for rows that were never committed are not reused while the
-//! database is open.
+//! Sequence columns: SERIAL and IDENTITY. A sequence begins at its start value or, if the table
+//! already has rows at the first request, after the column's maximum. Values for rows that were
+//! never committed are not reused while the database is open.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use crate::binder::state::relation;
 use crate::binder::{Binder, Typed};
 
 impl Binder<'_> {
-    /// Generates a column's next sequence values; `None` if the database generates no sequence
-    /// values.
+    /// Returns an expression that generates a column's next sequence values; `None` if the database
+    /// generates no sequence values.
     pub(crate) fn next_number(
         &mut self,
         schema: &TableSchema,

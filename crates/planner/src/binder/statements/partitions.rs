@@ -90,7 +90,7 @@ impl Binder<'_> {
         Ok(BoundFormat { table: Arc::clone(table), to, floors })
     }
 
-    /// The partitions whose start satisfies WHERE when it is used as the designated timestamp.
+    /// The partitions that satisfy WHERE when their start is used as the designated timestamp.
     fn matching(
         &mut self,
         schema: &TableSchema,

@@ -30,7 +30,7 @@ pub struct Returning {
 }
 
 impl Returning {
-    /// The result for these rows; the batch has the table's columns.
+    /// Computes the result for the rows of a batch, which has the table's columns.
     pub fn rows(&self, batch: &RecordBatch) -> EngineResult<RecordBatch> {
         let props = ExecutionProps::new();
         let context = PhysicalPlanningContext::default();

@@ -7,8 +7,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
 use crate::binder::error;
 use crate::binder::statements::ttl::parse_ttl;
 
-/// Hours per month when comparing an age in months with an age in hours: the length of the shortest
-/// month.
+/// Length of the shortest month in hours, for comparing an age in months with an age in hours.
 const HOURS_PER_MONTH: i64 = 28 * 24;
 
 /// Validates the stages. Each must be a positive multiple of the partition length, and none may

@@ -39,7 +39,8 @@ impl Binder<'_> {
         check_table_name(name)?;
         let command = if view.alter { "ALTER VIEW" } else { "CREATE VIEW" };
         let known = self.view(&name.text);
-        // If a view is replaced, its readers see different rows.
+        // Replacing a view requires the permission to alter it, because its readers then see
+        // different rows.
         let or_replace = view.or_replace && !view.temporary;
         let replaces = view.alter || (or_replace && known.is_some());
         if view.alter {

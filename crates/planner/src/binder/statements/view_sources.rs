@@ -14,9 +14,9 @@ use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 use crate::binder::sources::recorded::table_source;
 
-/// Returns the changes to commit so that views created by an older version are bound to the objects
-/// that their names currently refer to. The first call assigns IDs to views, so call the function
-/// until it returns no changes.
+/// Binds views created by an older version to the objects that their names currently refer to, and
+/// returns the changes to commit. The first call may only assign IDs to views, so commit and call
+/// again until no changes are returned.
 pub(crate) fn settle_views(
     snapshot: &Arc<Snapshot>,
     context: &BindContext,
@@ -34,7 +34,7 @@ pub(crate) fn settle_views(
     }
     let mut changes = Vec::new();
     for view in views.into_iter().filter(|view| view.sources.is_none()) {
-        // A tree written by a different version cannot be parsed. The view reports this when it is
+        // A tree written by another version may be unreadable. The view reports this when it is
         // used.
         let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { continue };
         let sources = Binder::new(&tree, snapshot, context, &Clauses).sources_of(&tree);

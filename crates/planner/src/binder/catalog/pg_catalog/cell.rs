@@ -66,7 +66,7 @@ impl From<String> for Cell {
 /// A row as pairs of column name and value. Columns that are not listed are null.
 pub(crate) type Row = Vec<(&'static str, Cell)>;
 
-/// Builds a column from cells, with a type named in `layout.rs`.
+/// Builds a column from cells. `of` is the name of a type used in `layout.rs`.
 pub(crate) fn column_of<'a>(
     of: &str,
     cells: impl Iterator<Item = &'a Cell>,

@@ -1,6 +1,6 @@
-//! Keys and indexes in the catalog: declared keys and indexes, and DEDUP UPSERT KEYS. Rows with
-//! equal deduplication keys replace each other, so these keys are unique. If none of them is
-//! nullable, they form a primary key.
+//! Keys and indexes that the catalog lists: the declared ones, and DEDUP UPSERT KEYS. A new row
+//! replaces the row with equal deduplication keys, so these keys are unique. If no key column is
+//! nullable, they form a primary key unless the table declares another one.
 
 use std::collections::HashMap;
 
@@ -17,9 +17,8 @@ use crate::binder::names::quoted;
 /// Operator class reported for every indexed column.
 pub(super) const OPERATOR_CLASS_OID: i32 = 1_978;
 
-/// A table's keys and indexes: the declared ones, and DEDUP UPSERT KEYS unless an equal key is
-/// declared. `seen` lists the columns that the user may read; keys with any other column are
-/// omitted.
+/// A table's keys and indexes. DEDUP UPSERT KEYS are added unless an equal key is declared. `seen`
+/// lists the columns that the user may read; keys that include any other column are omitted.
 pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec<Constraint> {
     let sees = |name: &String| seen.iter().any(|column| identifier::same(&column.name, name));
     let mut constraints = schema.constraints.clone();
@@ -262,8 +261,8 @@ impl<'a> Key<'a> {
         self.rows_of_columns(self.table, &self.constraint.columns)
     }
 
-    /// The rows for the columns that a foreign key references, or for any other key, the rows for
-    /// its own columns.
+    /// For a foreign key, the rows for the columns that it references. For any other key, the rows
+    /// for its own columns.
     fn meant(&self) -> Vec<Row> {
         let (table, columns) =
             self.other_columns().unwrap_or((self.table, &self.constraint.columns));
@@ -305,8 +304,8 @@ fn list(columns: &[String]) -> String {
     columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a constraint as in CREATE TABLE: `PRIMARY KEY (a, b)`. `None` for an index, and for a
-/// foreign key whose referenced table is not given.
+/// Formats a constraint as in CREATE TABLE: `PRIMARY KEY (a, b)`. Returns `None` for an index, and
+/// for a foreign key if the name of the referenced table is not given.
 pub(crate) fn definition(constraint: &Constraint, other: Option<&str>) -> Option<String> {
     let columns = list(&constraint.columns);
     Some(match constraint.kind {

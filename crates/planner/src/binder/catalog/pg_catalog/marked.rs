@@ -1,4 +1,5 @@
-//! Marks values with a `PostgreSQL` catalog type in their field metadata, as in catalog columns.
+//! Marks values with a `PostgreSQL` catalog type. As in catalog columns, the type is stored in the
+//! field metadata.
 
 use std::sync::Arc;
 

@@ -55,7 +55,7 @@ use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, column_modifier};
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed};
 
-/// Whether all scanned tables were built during binding, as catalog tables are.
+/// Whether the relation reads only tables that were built during binding, such as catalog tables.
 pub(crate) fn is_catalog(relation: &Relation) -> bool {
     let (mut created, mut other) = (false, false);
     let _ = relation.plan.apply(|node| {
@@ -467,14 +467,13 @@ fn type_row(of: &PgType) -> Row {
     )
 }
 
-/// Names of the functions for a type's text input and output, followed by those for its binary
-/// input and output.
+/// Names of a type's four I/O functions: text input, text output, binary input, binary output.
 fn functions_of(of: &PgType) -> [String; 4] {
     let text = |suffix: &str| format!("{}{suffix}", of.io);
     [text("in"), text("out"), receive(of, "recv"), receive(of, "send")]
 }
 
-/// Columns of type `regproc`, whose function names `PostgreSQL` compares by OID.
+/// Names of the `regproc` columns. They contain function names, which `PostgreSQL` compares by OID.
 static FUNCTION_COLUMNS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let columns = PG_CATALOG.iter().flat_map(Layout::fields);
     columns.filter(|(_, of)| *of == "regproc").map(|(name, _)| name).collect()
@@ -487,8 +486,8 @@ static TYPE_FUNCTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     names.into_iter().collect()
 });
 
-/// Converts a `regproc` column compared with an `oid` column to the function's OID; `None` for
-/// other operands.
+/// If a `regproc` column is compared with an `oid` column, converts its function names to OIDs;
+/// `None` for other operands.
 pub(crate) fn function_number(name: &Typed, beside: &Typed) -> Option<Typed> {
     let (Expr::Column(column), Expr::Column(oid)) = (&name.expr, &beside.expr) else {
         return None;

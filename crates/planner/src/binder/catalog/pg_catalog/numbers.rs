@@ -51,7 +51,8 @@ pub(crate) fn hash_of(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5_u32, step)
 }
 
-/// An index's OID, derived from its name. It is always even.
+/// An index's OID, derived from its table and its name. It is always even; the following odd number
+/// is the OID of the index's constraint.
 pub(crate) fn index_oid(table: i32, name: &str) -> i32 {
     (1 << 29) | ((hash_of(&format!("{table}.{name}")) >> 4) << 1) as i32
 }

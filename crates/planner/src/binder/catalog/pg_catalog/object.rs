@@ -49,8 +49,8 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The sequences that `PostgreSQL` would have for SERIAL and IDENTITY columns: OID, name and
-    /// column number, from 1.
+    /// The sequences that `PostgreSQL` would have for SERIAL and IDENTITY columns: OID, name, and
+    /// column number counted from 1.
     pub(crate) fn sequences(&self) -> impl Iterator<Item = (i32, String, i32)> {
         let columns = self.columns.iter().zip(1..);
         columns.filter(|(column, _)| is_numbered(column)).map(|(column, index)| {
@@ -59,12 +59,12 @@ impl Object {
         })
     }
 
-    /// Whether rows are stored, as in a table or a materialized view.
+    /// Whether the object stores rows, as a table or a materialized view does.
     pub(crate) fn is_stored(&self) -> bool {
         self.kind != "v"
     }
 
-    /// Whether it has an index.
+    /// Whether the object has an index.
     pub(crate) fn has_index(&self) -> bool {
         self.constraints.iter().any(has_index)
     }

@@ -147,8 +147,8 @@ impl Binder<'_> {
         Ok(self.view_statement(IncrementalAction::Change(changes), command))
     }
 
-    /// Records the reads made by the view's refresh, with its owner's permissions. If the query
-    /// cannot be bound, nothing is recorded, because the refresh itself reports the error.
+    /// Records the reads that a refresh of the view makes with its owner's permissions. If the
+    /// query cannot be bound, nothing is recorded, because the refresh itself reports the error.
     fn note_refresh(&mut self, view: &IncrementalView, name: &Name) {
         let Ok(tree) = tree_of(view) else { return };
         let (bound, reads) = self.reads_of(&tree, |inner| {

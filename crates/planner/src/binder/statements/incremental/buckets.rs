@@ -1,10 +1,10 @@
 //! Queries that a materialized view can keep current: a bucket's rows depend only on the base rows
-//! in that bucket. Such a query reads the base once, row by row. Its only aggregation groups the
-//! designated timestamp into buckets, or it returns the base rows unchanged, as buckets of a single
-//! timestamp.
+//! in that bucket. Such a query reads the base once, row by row. Its only aggregation groups rows
+//! into buckets of the designated timestamp. Alternatively, it returns the base rows unchanged;
+//! each timestamp is then a bucket.
 //!
-//! With LATEST ON, any row may depend on any other row, so all rows are recomputed: the base is
-//! read backwards until each key has its row.
+//! With LATEST ON, any row may depend on any other row, so all rows are recomputed. The base is
+//! read backwards until the row of every key is found.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
@@ -35,7 +35,7 @@ pub struct Buckets {
 enum Time {
     /// The bucket time: column names in the aggregation.
     Buckets(Vec<String>),
-    /// The row time in this base table.
+    /// The designated timestamp of the rows of this base table.
     Rows(TableId),
 }
 
@@ -131,7 +131,7 @@ impl ViewShape for Buckets {
 }
 
 impl Buckets {
-    /// Whether its rows are base rows rather than buckets.
+    /// Whether the query returns base rows instead of buckets.
     pub(crate) fn is_of_rows(&self) -> bool {
         matches!(self.time, Time::Rows(_))
     }
@@ -147,8 +147,8 @@ impl Buckets {
             match &mut shape {
                 None => shape = Some((spec, vec![found.name(index)])),
                 Some((known, names)) if *known == spec => names.push(found.name(index)),
-                // A group of rows lies in a single bucket of each bucket key, so the first bucket
-                // key is used.
+                // Each group lies within one bucket of every bucket key, so the first bucket key is
+                // sufficient.
                 Some(_) => {}
             }
         }
@@ -297,7 +297,7 @@ fn needs_buckets() -> EngineError {
     )
 }
 
-/// Traces the timestamp to the base's scan, through plan nodes that preserve the base's rows.
+/// Traces the timestamp through plan nodes that preserve the base's rows, down to the base's scan.
 fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlType> {
     if let Some(below) = below(plan, time) {
         let (input, inner) = below?;

@@ -45,7 +45,7 @@ pub(crate) struct Definition<'a> {
     pub(crate) clauses: WrittenClauses<'a>,
 }
 
-/// One kind of view's clauses.
+/// The clauses of one kind of view.
 #[derive(Clone, Copy)]
 pub(crate) enum WrittenClauses<'a> {
     Materialized(&'a MaterialClauses),

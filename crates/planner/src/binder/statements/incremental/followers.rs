@@ -40,8 +40,8 @@ fn schema_events(
             Some(_) => {}
         }
     }
-    // A change of column type counts as a change to the values, which materialized views follow.
-    // Live views check the types themselves.
+    // A change of a column's type causes no event. Materialized views follow it as a change of the
+    // column's values, and live views check the types themselves.
     for (columns, reason) in
         [(dropped, "drop column operation"), (renamed, "rename column operation")]
     {

@@ -13,7 +13,7 @@ pub enum Misfit {
     Differs(String),
 }
 
-/// Why a stopped view still does not match its base; `None` if it matches.
+/// The reason why a stopped view still does not match its base table; `None` if the view matches.
 #[must_use]
 pub(crate) fn misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
     let name = &view.base_name;

@@ -80,7 +80,7 @@ impl LiveReach {
         }
     }
 
-    /// The last timestamp with rows that depend on rows at `last`.
+    /// Returns an upper bound on the timestamps of view rows that depend on base rows at `last`.
     #[must_use]
     pub fn until(&self, last: i64) -> i64 {
         if self.is_endless {
@@ -90,7 +90,7 @@ impl LiveReach {
         ends.fold(last.saturating_add(self.span), i64::max)
     }
 
-    /// The first timestamp with rows that affect rows at `first`.
+    /// Returns a lower bound on the timestamps of base rows that affect view rows at `first`.
     #[must_use]
     pub fn since(&self, first: i64) -> i64 {
         if self.is_endless {
@@ -144,7 +144,7 @@ fn refused_at(message: &str, at: Span) -> EngineError {
 const SIMPLE: &str = "live view select must be a simple scan of a single table with an optional \
                       WHERE";
 
-/// Returns the only SELECT in a live view's query, and its table, from the syntax tree.
+/// Finds the only SELECT in the syntax tree of a live view's query, and returns it with its table.
 pub(crate) fn simple_select(tree: &Tree, query: NodeId) -> EngineResult<(&SelectNode, &Name)> {
     let Some(Node::Query { declarations, with, body, order_by, limit }) = tree.get(query) else {
         return Err(refused_at(SIMPLE, tree.span(query)));
@@ -364,7 +364,8 @@ fn unaliased(expr: &Expr) -> (String, Option<&WindowFunction>) {
     }
 }
 
-/// Derives the periods from an anchor's expression, if the periods follow time.
+/// Derives an anchor's periods from its expression: days, or buckets of the designated timestamp.
+/// `None` for other expressions.
 fn period_of(value: &Expr, time: &Column, nanoseconds: bool) -> Option<Period> {
     let mut value = value;
     loop {
