@@ -85,8 +85,9 @@ fn recase_bytes(bytes: u128, case: Case) -> u128 {
     }
 }
 
-/// Returns the view of `len` bytes of a string, starting at byte `from`. They must lie within the
-/// string. `body` is the buffer of a long string; a long result refers to the same buffer.
+/// Returns the view of `len` bytes of a string, starting at byte `from`. These bytes must lie
+/// within the string. `body` is the buffer of a long string; a long result refers to the same
+/// buffer.
 #[inline]
 #[must_use]
 pub fn subview(view: u128, body: &[u8], from: usize, len: usize) -> u128 {

@@ -361,8 +361,7 @@ impl PickState {
         self.queue.values.iter_mut().map(|(_, row)| row)
     }
 
-    /// Sets the state to what it is after the last row of `rows`, which must cover the look-back
-    /// distance.
+    /// Sets the state as of the last row of `rows`. The rows must cover the look-back distance.
     pub fn resume_after(&mut self, rows: std::ops::Range<u64>) {
         self.queue.values.clear();
         self.queue.values.extend(rows.map(|row| (0, row)));

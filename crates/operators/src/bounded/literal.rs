@@ -135,7 +135,7 @@ pub(crate) fn shared(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// A constant as a function without arguments.
+/// A constant, wrapped as a function without arguments.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SharedLiteral {
     value: ScalarValue,
