@@ -105,7 +105,7 @@ pub fn subview(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
 }
 
 /// Appends a string to each of the inline strings in `texts` and returns the greatest new length.
-/// If it exceeds 12 bytes, the views are invalid.
+/// If this length exceeds 12 bytes, the views are invalid.
 #[inline]
 pub fn append_views(texts: &mut [u128], more: impl Fn(usize) -> u128) -> u32 {
     let mut max = 0;

@@ -147,8 +147,8 @@ impl SumState {
 
 /// Appends the sum and count of each row's frame.
 ///
-/// Frames from the first row to the current row use plain addition. In all other frames, values
-/// also leave, so their sums compensate for rounding errors.
+/// Frames from the first row to the current row use plain addition. Values leave all other frames,
+/// so the sums of these frames compensate for rounding errors.
 pub fn frame_sums(
     rows: Rows<'_>,
     values: &[f64],

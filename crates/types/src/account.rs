@@ -317,8 +317,8 @@ pub fn begin_slice() {
     let _ = CURRENT.try_with(|current| current.borrow_mut().as_mut().map(begin));
 }
 
-/// Returns when the current slice of this thread's task started. If two calls return the same
-/// value, the task ran without interruption in between.
+/// Returns the time at which the current slice of this thread's task started. If two calls return
+/// the same value, the task ran without interruption in between.
 pub fn slice_start() -> Option<Instant> {
     CURRENT.try_with(|current| current.borrow().as_ref().map(|own| own.since)).ok().flatten()
 }

@@ -1,4 +1,4 @@
-//! 64-bit evaluation of INT arithmetic, which keeps it from wrapping before a comparison or an
+//! Evaluates INT arithmetic in 64 bits, so that it does not wrap before a comparison or an
 //! operation in a wider type.
 
 use datafusion::common::ScalarValue;
