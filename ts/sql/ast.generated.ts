@@ -1080,7 +1080,7 @@ export type RefreshPolicy = {
    */
   deferred: boolean;
   /**
-   * TIME ZONE clause.
+   * START clause.
    */
   start: Name | null;
   /**

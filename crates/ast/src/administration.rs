@@ -63,7 +63,7 @@ pub struct RefreshPolicy {
     pub trigger: Option<RefreshTrigger>,
     /// Whether DEFERRED is given.
     pub deferred: bool,
-    /// TIME ZONE clause.
+    /// START clause.
     pub start: Option<Name>,
     /// TIME ZONE clause.
     pub time_zone: Option<Name>,

@@ -154,7 +154,7 @@ fn type_of(name: &str, arguments: &[Argument]) -> Resolved {
         })
     });
     let types = types_of(arguments);
-    // For VARCHAR, the result has the argument's type.
+    // A VARCHAR argument yields a VARCHAR result; any other argument yields a STRING.
     let returns = match argument.sql_type {
         SqlType::Varchar => SqlType::Varchar,
         _ => SqlType::String,

@@ -60,7 +60,7 @@ fn within_metres([lat, lon, centre_lat, centre_lon, metres]: [f64; 5]) -> bool {
     distance([lat, lon, centre_lat, centre_lon]) <= metres
 }
 
-/// The limits of latitude and longitude, which alternate in the arguments.
+/// The limits of latitude and longitude. The two coordinates alternate in the arguments.
 const LIMITS: [(&str, f64); 2] = [("latitude", 90.0), ("longitude", 180.0)];
 
 fn outside(index: usize, value: f64) -> Option<String> {

@@ -29,8 +29,8 @@ macro_rules! constant {
     };
 }
 
-/// Resolves a function that the binder handles itself. The binder passes on only calls with
-/// unsupported arguments, and they are rejected here.
+/// Resolves a function that the binder handles itself. Only calls with unsupported arguments reach
+/// this function, which rejects them.
 fn bound_elsewhere(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
     Err(mismatch(name, std::iter::once(1), arguments))
 }

@@ -261,7 +261,7 @@ pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
         }
     };
     step(&[T::Byte, T::Short, T::Int, T::Long, T::Float, T::Double]).or_else(|| match (from, to) {
-        // Converting to a type that is never null loses the information that the argument was null.
+        // Converting to a type without null loses the information that the argument was null.
         (T::Null, to) => Some(if to.is_nullable() { 1 } else { 2 }),
         (T::Symbol | T::Varchar | T::Char, T::String) | (T::String, T::Varchar) => Some(1),
         (T::Symbol | T::Char, T::Varchar) | (T::String | T::Varchar, T::Symbol) => Some(2),

@@ -146,8 +146,8 @@ fn match_dense(
     }
 }
 
-/// Returns the first row at or after `row` that is after `bound`. It tries a few linear steps
-/// before galloping, because the row is usually near and long jumps are expensive.
+/// Returns the first row at or after `row` that is after `bound`. The search tries a few linear
+/// steps before galloping, because the row is usually near and long jumps are expensive.
 #[inline]
 fn advance(times: &[i64], row: usize, bound: i64) -> usize {
     const STEPS: usize = 8;

@@ -111,7 +111,7 @@ mod gathered {
 }
 
 /// Writes each value's distance from `min`, truncated to 32 bits. Returns the bitwise OR of all
-/// distances: if a power of two exceeds it, it exceeds every distance.
+/// distances. A power of two that exceeds the result also exceeds every distance.
 pub fn distances<T: Native>(values: &[T], min: i64, distances: &mut [i32]) -> u64 {
     let mut bits = 0;
     for (value, distance) in values.iter().zip(distances) {

@@ -1,7 +1,7 @@
 //! Inner loops of the operators: plain functions on slices, without Arrow, async code or plans.
 //!
 //! Each kernel is written so that the compiler vectorises it: it uses fixed lanes and, where
-//! possible, no branch per row. Each is compared with a naive loop on seeded random input.
+//! possible, no branch per row. Tests compare each kernel with a naive loop on seeded random input.
 
 mod aggregate;
 mod asof;

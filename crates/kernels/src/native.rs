@@ -11,8 +11,7 @@ pub trait Native: Copy + PartialOrd + Default + Send + Sync + 'static {
 macro_rules! native {
     ($($name:ty),*) => {$(
         impl Native for $name {
-            // Types for which the casts are lossless share the macro body with types for which they
-            // are lossy.
+            // Types with lossless casts share the macro body with types whose casts are lossy.
             #[allow(clippy::cast_lossless)]
             #[inline(always)]
             fn to_f64(self) -> f64 {

@@ -85,8 +85,9 @@ fn recase_bytes(bytes: u128, case: Case) -> u128 {
     }
 }
 
-/// Returns the view of `len` bytes of a string, starting at byte `from`. They must lie within the
-/// string. `body` is the buffer of a long string; a long result refers to the same buffer.
+/// Returns the view of `len` bytes of a string, starting at byte `from`. These bytes must lie
+/// within the string. `body` is the buffer of a long string; a long result refers to the same
+/// buffer.
 #[inline]
 #[must_use]
 pub fn subview(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
@@ -104,7 +105,7 @@ pub fn subview(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
 }
 
 /// Appends a string to each of the inline strings in `texts` and returns the greatest new length.
-/// If it exceeds 12 bytes, the views are invalid.
+/// If this length exceeds 12 bytes, the views are invalid.
 #[inline]
 pub fn append_views(texts: &mut [u128], more: impl Fn(usize) -> u128) -> u32 {
     let mut max = 0;

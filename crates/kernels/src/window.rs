@@ -147,8 +147,8 @@ impl SumState {
 
 /// Appends the sum and count of each row's frame.
 ///
-/// Frames from the first row to the current row use plain addition. In all other frames, values
-/// also leave, so their sums compensate for rounding errors.
+/// Frames from the first row to the current row use plain addition. Values leave all other frames,
+/// so the sums of these frames compensate for rounding errors.
 pub fn frame_sums(
     rows: Rows<'_>,
     values: &[f64],
@@ -361,8 +361,7 @@ impl PickState {
         self.queue.values.iter_mut().map(|(_, row)| row)
     }
 
-    /// Sets the state to what it is after the last row of `rows`, which must cover the look-back
-    /// distance.
+    /// Sets the state as of the last row of `rows`. The rows must cover the look-back distance.
     pub fn resume_after(&mut self, rows: std::ops::Range<u64>) {
         self.queue.values.clear();
         self.queue.values.extend(rows.map(|row| (0, row)));

@@ -118,9 +118,9 @@ impl BucketSpec {
         }
     }
 
-    /// Returns the buckets of `timestamp_floor` and `date_trunc` for this step; `None` if SAMPLE BY
-    /// has no identical buckets. They are identical for any number of seconds, minutes, hours or
-    /// days, and for a single week, month or year.
+    /// Returns the SAMPLE BY buckets that are identical to those of `timestamp_floor` and
+    /// `date_trunc` for this step. Returns `None` if there are none. They exist for any number of
+    /// seconds, minutes, hours or days, and for a single week, month or year.
     #[must_use]
     pub fn of_floor(step: &str) -> Option<Self> {
         let word = match step.to_ascii_lowercase().as_str() {

@@ -62,8 +62,8 @@ fn of_datafusion(error: &DataFusionError) -> EngineError {
     }
 }
 
-/// Reports a column that no longer exists where it is read. After grouping, only keys and
-/// aggregates remain.
+/// Reports a reference to a column that is not available where it is used. After grouping, for
+/// example, only keys and aggregates are available.
 fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
     match of {
         SchemaError::FieldNotFound { .. } => {

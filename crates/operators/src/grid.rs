@@ -8,8 +8,8 @@ use tidemark_types::zone::Zone;
 
 use crate::bucket::{Alignment, BucketSpec, StepUnit};
 
-/// A bucket's timestamp, and the range of times around a given timestamp that belongs to the
-/// bucket. When daylight saving time ends, a bucket may consist of several ranges.
+/// The bucket of a timestamp, and the end of the contiguous range around the timestamp that belongs
+/// to the bucket. When daylight saving time ends, a bucket may consist of several ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The bucket's timestamp.
@@ -27,9 +27,9 @@ enum Step {
 
 impl BucketSpec {
     /// Extends the range from `first` to `last`, both inclusive, to whole buckets. Returns the
-    /// first timestamp of these buckets and the first timestamp after them, in the timestamp
-    /// column's unit. No row outside this range belongs to a bucket that starts inside it, and vice
-    /// versa. Calendar grids only.
+    /// start of the extended range and the first timestamp after it, in the timestamp column's
+    /// unit. A row is inside the extended range if and only if its bucket starts inside it.
+    /// Calendar grids only.
     #[must_use]
     pub fn around(&self, first: i64, last: i64) -> (i64, i64) {
         let mut grid = Grid::new(self, 0);

@@ -30,8 +30,8 @@ pub trait Lower {
     fn lower(&self, inputs: &Inputs<'_>, lowering: &Lowering<'_>)
     -> Result<Arc<dyn ExecutionPlan>>;
 
-    /// Timestamps that its inputs must be sorted by, starting with the first input. Empty if any
-    /// order is accepted.
+    /// Timestamps by which the node's inputs must be sorted, beginning with the first input. Empty
+    /// if any order is accepted.
     fn times(&self) -> Vec<&Expr>;
 }
 
@@ -180,7 +180,7 @@ pub(crate) fn key_plan(
     hashed_keys(input, keys)
 }
 
-/// Returns a key as a digit, if it is known to have few values.
+/// Returns a key as a digit of the slot index, if the key is known to have few values.
 fn digit(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Result<Option<Digit>> {
     if let Some(dictionary) = dictionary(input, key) {
         return Ok(Some(Digit::Symbol(dictionary)));

@@ -48,13 +48,14 @@ pub struct Lineage {
 pub struct Facts<'a> {
     /// The operator's name in EXPLAIN.
     pub name: &'static str,
-    /// The name its memory is accounted under; `None` if the operator keeps at most one batch.
+    /// The name under which the operator's memory is accounted; `None` if the operator keeps at
+    /// most one batch.
     pub memory: Option<&'static str>,
-    /// The properties of its first input's order that it preserves.
+    /// The properties of the first input's order that the operator preserves.
     pub preserves: PreservedOrder,
-    /// Number of rows it processes.
+    /// Number of rows that the operator processes.
     pub work: Work,
-    /// Whether the same plan would be chosen whatever the table contains.
+    /// Whether the planner would choose the same plan for any contents of the table.
     pub suits_any_rows: bool,
     /// The table scan, if the operator is a scan.
     pub scan: Option<&'a Scan>,
@@ -92,7 +93,7 @@ pub enum Work {
     Scanned,
     /// The product of its inputs' row counts.
     Inputs,
-    /// The input rows, from the end until the result is complete.
+    /// The input rows, read from the end until the result is complete.
     FromEnd,
     /// At most this many rows of its input.
     AtMost(usize),
@@ -163,7 +164,7 @@ impl Run {
         reserved.saturating_add(bytes) <= self.memory_limit() && memory.try_grow(bytes).is_ok()
     }
 
-    /// Maximum memory that all operators that can spill may use in total.
+    /// Maximum total memory for all operators that can spill.
     pub fn memory_limit(&self) -> usize {
         match self.context.memory_pool().memory_limit() {
             MemoryLimit::Finite(limit) => limit - limit / FREE_MEMORY_DIVISOR,
@@ -171,7 +172,7 @@ impl Run {
         }
     }
 
-    /// Creates a reservation for rows that can be passed to an operator that spills.
+    /// Creates a reservation for rows that can be passed to a spilling operator.
     pub fn spilling_memory(&self) -> MemoryReservation {
         let consumer = MemoryConsumer::new(self.memory).with_can_spill(true);
         consumer.register(self.context.memory_pool())
@@ -263,14 +264,14 @@ impl OperatorExec {
     }
 }
 
-/// Returns the source of an output column that belongs to the first input, whose columns come first
+/// Returns the source of an output column that belongs to the first input. These columns come first
 /// in the output.
 pub(crate) fn of_first(column: usize, inputs: &[Input]) -> Option<Lineage> {
     let width = inputs.first()?.schema().fields().len();
     (column < width).then_some(Lineage { input: 0, column, unmatched: false })
 }
 
-/// Returns the order of the first input, whose columns come first in the output.
+/// Returns the order of the first input. Its columns come first in the output.
 pub(crate) fn order_of_first(inputs: &[Input]) -> Option<Vec<PhysicalSortExpr>> {
     let ordering = inputs.first()?.properties().output_ordering()?;
     Some(ordering.iter().cloned().collect())

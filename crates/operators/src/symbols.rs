@@ -10,9 +10,9 @@ use tidemark_storage::SymbolDictionary;
 use crate::plan_node::PlanNode;
 use crate::scan::exec::SliceScan;
 
-/// What must be the same in a column as in the scan: its values in scan order, or its symbol keys.
-/// Sorted or merged rows have the scan's values. If they were spilled, their symbol keys differ,
-/// because each file is read with a separate dictionary.
+/// What a column must share with the scan: its values in scan order, or its symbol keys. Sorted or
+/// merged rows have the scan's values. If the rows were spilled, their symbol keys differ, because
+/// each spill file is read with a separate dictionary.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Values,
@@ -43,8 +43,8 @@ pub(crate) fn nullable_origin<'a>(
     Some(((scan, output), unmatched || scan.has_nulls(output)))
 }
 
-/// Finds the scan column that a column originates from. Sets `unmatched` if a join in between may
-/// have no match for it.
+/// Finds the scan column that a column originates from. Sets `unmatched` if a join between the two
+/// may leave the column without a match.
 fn column_origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     index: usize,

@@ -14,8 +14,9 @@ use crate::session::PlanSession;
 use tidemark_operators::{Facts, FilteredScan, PlanNode, Rows, Scan, SliceScan, Test};
 
 impl PlanSession {
-    /// Returns the plan with these rows in place of those it was built for; `None` if the planner
-    /// might have chosen a different plan. Shares no execution state with `plan`.
+    /// Returns the plan, changed to read `rows` instead of the rows that it was built for. Returns
+    /// `None` if the planner might have chosen a different plan for `rows`. The result shares no
+    /// execution state with `plan`.
     pub fn reading(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -66,7 +67,7 @@ impl PlanSession {
         condition(predicate, names, filtered.scan(), self)
     }
 
-    /// Lowers a condition to the form used by the filter of such a plan.
+    /// Lowers a condition to the form that the filter of a reusable plan uses.
     pub fn lowered(
         &self,
         plan: &Arc<dyn ExecutionPlan>,

@@ -110,8 +110,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(GroupDistinct::default()),
         // Tidemark: reduces the keys that are hashed and compared.
         Arc::new(DependentKeys),
-        // Tidemark: turns equalities into keys. Otherwise, joins with a condition in WHERE, or with
-        // a condition besides an equality, would be nested loops.
+        // Tidemark: turns equalities into keys. Without this rule, a join would be a nested loop if
+        // its condition is in WHERE, or if it has another condition besides an equality.
         Arc::new(JoinKeys),
         // Removes `WHERE true`, and replaces `WHERE false` with an empty input.
         Arc::new(EliminateFilter::new()),
@@ -119,7 +119,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         // Moves LIMIT to the scan, which then reads only that many rows. Must run before filters
         // are moved.
         Arc::new(PushDownLimit::new()),
-        // Moves time predicates to the scan, where they prune, and other predicates below joins.
+        // Moves time predicates into the scan, where they limit the rows that are read. Moves all
+        // other predicates below joins.
         Arc::new(PushFilters::default()),
         // Tidemark: balances the condition chains that the previous rule builds.
         Arc::new(BalanceConditions),
@@ -135,8 +136,8 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 /// A database's planning session: the rules, and the settings and runtime for its plans.
 ///
 /// `DataFusion`'s own session, `SessionState`, falls back to its full lists of rules and functions,
-/// which then become part of the addon. This session has only its own rules, and no catalog or
-/// functions by name, since the binder resolves names.
+/// which would then become part of the addon. This session has only its own rules. It has no
+/// catalog and no functions by name, since the binder resolves names.
 #[derive(Debug)]
 pub struct PlanSession {
     config: SessionConfig,
@@ -206,7 +207,8 @@ impl PlanSession {
             SharedRows::in_plan(lower::lowered(&plan, self, &scans)?)?
         };
         lower::check(&plan)?;
-        // Makes other operators yield so they can be cancelled, and keeps them within bounds.
+        // Makes `DataFusion`'s operators yield so that they can be cancelled, and bounds their
+        // memory and time.
         bounded(EnsureCooperative::new().optimize(plan, self.config.options())?)
     }
 }
@@ -317,8 +319,8 @@ fn session_config(options: &SessionOptions) -> SessionConfig {
         // Memory that each sort reserves for merging its spilled runs.
         .with_sort_spill_reservation_bytes(merging.min(MAX_MERGE_BYTES))
         .with_batch_size(MERGED_ROWS)
-        // One batch per exchange spill file: with two files still being written, its readers can
-        // wait forever (apache/datafusion#24883).
+        // Limits each spill file of an exchange to one batch. If two files are still being written,
+        // the exchange's readers can wait forever (apache/datafusion#24883).
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
         // Build sides up to this size are shared by all workers; larger inputs are partitioned by
         // key.

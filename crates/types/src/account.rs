@@ -1,5 +1,5 @@
-//! Tracks a query's memory and decides whether the query may continue. Checked wherever memory
-//! grows or time passes.
+//! Tracks a query's memory and decides whether the query may continue. Code checks this wherever
+//! memory grows or time passes.
 //!
 //! The allocator counts bytes per thread. Code that works for a query enters the query's account on
 //! its thread; until it leaves, all allocations and frees are charged to the query. No registration
@@ -22,12 +22,12 @@ const REPORT_BYTES: i64 = 64 << 10;
 /// Number of bytes that a query may always use. This is enough for a small query while large
 /// queries use all other memory.
 const FREE_BYTES: i64 = 4 << 20;
-/// A query may exceed its limit by the limit divided by this number, or by `MIN_MARGIN` if that is
-/// more. This covers batches in flight that no operator registers.
+/// A query may exceed its limit by a margin: the limit divided by this number, or `MIN_MARGIN` if
+/// that is more. The margin covers batches in flight that no operator registers.
 const MARGIN_DIVISOR: usize = 4;
 const MIN_MARGIN: usize = 32 << 20;
-/// If a query's peak exceeded the process limit divided by this number, the query leaves a lot of
-/// freed memory behind, because the allocator caches it per thread.
+/// If a query's peak exceeded the process limit divided by this number, threads release their freed
+/// memory when the query ends. The allocator caches freed memory per thread.
 const LARGE_PEAK_DIVISOR: i64 = 16;
 /// Percentage of the process limit up to which queries can allocate memory.
 const QUERIES_PERCENT: i64 = 90;
@@ -41,7 +41,7 @@ static LIVE: AtomicI64 = AtomicI64::new(0);
 static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
 /// The process's memory limit, in bytes.
 static PROCESS_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
-/// Number of requests to threads to release freed memory.
+/// How many times threads have been requested to release freed memory.
 static RELEASE_REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 struct Counter {
@@ -52,7 +52,7 @@ struct Counter {
 }
 
 thread_local! {
-    // Has no destructor, so the allocator can use it at any time.
+    // The counter has no destructor, so the allocator can use it at any time.
     static COUNTER: Counter = const { Counter { net: Cell::new(0), reported: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
     /// The last request counted in [`RELEASE_REQUESTS`] that this thread has complied with.
@@ -93,7 +93,7 @@ fn queries_limit(limit: i64) -> i64 {
     limit / 100 * QUERIES_PERCENT
 }
 
-/// Returns why a query must stop, if it must.
+/// Returns the error that ends a query, if the query must stop.
 type Stop = Box<dyn Fn() -> Option<EngineError> + Send + Sync>;
 
 /// A single query's account.
@@ -116,8 +116,8 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// Creates an account of `query.memory.limit` bytes. `stop` returns why the query must stop, if
-    /// it must.
+    /// Creates an account of `query.memory.limit` bytes. `stop` returns the error that ends the
+    /// query, if the query must stop.
     pub fn new(
         limit_bytes: usize,
         stop: impl Fn() -> Option<EngineError> + Send + Sync + 'static,
@@ -292,8 +292,8 @@ pub fn check() -> EngineResult<()> {
     check_allocation(0)
 }
 
-/// Like [`check`], but called before `bytes` are allocated. Also fails if they would exceed a
-/// limit.
+/// Like [`check`], but called before `bytes` are allocated. Also fails if these bytes would exceed
+/// a limit.
 pub fn check_allocation(bytes: usize) -> EngineResult<()> {
     let requests = CURRENT.try_with(|current| {
         let mut current = current.borrow_mut();
@@ -311,14 +311,14 @@ pub fn is_slice_over() -> bool {
 }
 
 /// Starts a new slice. A thread that waits for other work within its task calls this at each poll.
-/// Otherwise the task's slice would count as used up during the whole wait.
+/// Otherwise, the task's slice would count as used up during the whole wait.
 pub fn begin_slice() {
     let begin = |own: &mut Current| own.since = Instant::now();
     let _ = CURRENT.try_with(|current| current.borrow_mut().as_mut().map(begin));
 }
 
-/// Returns when the current slice of this thread's task started. If two calls return the same
-/// value, the task ran without interruption in between.
+/// Returns the time at which the current slice of this thread's task started. If two calls return
+/// the same value, the task ran without interruption in between.
 pub fn slice_start() -> Option<Instant> {
     CURRENT.try_with(|current| current.borrow().as_ref().map(|own| own.since)).ok().flatten()
 }

@@ -181,7 +181,7 @@ impl DoubleArrayBuilder {
     }
 
     /// Appends an array; non-finite elements become null. Fails if the shape does not match the
-    /// number of elements, or if there are too many.
+    /// number of elements, or if there are too many elements.
     pub fn push(
         &mut self,
         shape: &[i32],
@@ -256,7 +256,7 @@ pub fn is_allowed(lengths: impl IntoIterator<Item = u64>) -> bool {
 }
 
 /// Fails with `array element count exceeds max` if an array would have too many elements. During
-/// planning, also fails if a constant would be too large. In that case the call remains in the
+/// planning, also fails if a constant would be too large. In that case, the call remains in the
 /// plan.
 pub fn check_elements(count: usize) -> EngineResult<()> {
     if count > MAX_CONSTANT_ELEMENTS && bounded::is_folding() {

@@ -34,7 +34,7 @@ pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     }
 }
 
-/// Rounds an integer that exceeds the mantissa of a FLOAT to the digits that the mantissa
+/// If an integer does not fit in the mantissa of a FLOAT, rounds it to the digits that the mantissa
 /// represents; `None` for other numbers. The result sometimes has one digit more than is needed to
 /// parse the same value.
 fn integer_digits(value: f32) -> Option<i64> {

@@ -12,7 +12,7 @@ use super::fold::{Fold, udaf};
 use super::shape::{ordered, reads_as_double};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate};
 
-/// Returns the aggregate with this name that reads a value and its time.
+/// Returns the aggregate with this name. It reads a value and its time.
 pub(super) fn find(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [value, time] = types else { return None };
     if !reads_as_double(*value) {

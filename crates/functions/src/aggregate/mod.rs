@@ -299,8 +299,8 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
         [] if !distinct => unordered(count_udaf(), Vec::new(), SqlType::Long),
         [SqlType::Boolean] => return None,
         [only] => {
-            // To count distinct keys, each string must have exactly one key. Values within one
-            // dictionary are distinct, but a computed symbol may arrive with several dictionaries.
+            // Distinct keys can be counted only if each string has exactly one key. This is true
+            // within one dictionary, but a computed symbol may arrive with several dictionaries.
             // Distinct symbols are therefore counted as strings.
             let is_text = matches!(only, SqlType::Null) || (distinct && *only == SqlType::Symbol);
             let read = if is_text { SqlType::Varchar } else { *only };

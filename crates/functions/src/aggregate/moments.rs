@@ -7,7 +7,7 @@ use tidemark_types::SqlType;
 
 use super::fold::{Fold, udaf};
 
-/// Returns the aggregate with this name that reads one numeric column.
+/// Returns the aggregate with this name. It reads one numeric column.
 pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
     macro_rules! shaped {
         ($name:literal, $shape:ident) => {

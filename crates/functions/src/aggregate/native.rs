@@ -22,7 +22,7 @@ pub(crate) type MakeMany = Arc<dyn Fn() -> Box<dyn GroupsAccumulator> + Send + S
 
 /// An aggregate together with the types and constants it was resolved for.
 pub(crate) struct NativeAggregate {
-    /// The name that operators recognise the aggregate by.
+    /// The name by which operators recognise the aggregate.
     pub(crate) name: &'static str,
     /// Types and constants, which distinguish aggregates with the same name.
     pub(crate) variant: String,

@@ -8,7 +8,7 @@ use tidemark_types::SqlType;
 use super::fold::{Fold, udaf};
 use crate::resolve::ResolvedAggregate;
 
-/// Returns the aggregate with this name that reads two numeric columns.
+/// Returns the aggregate with this name. It reads two numeric columns.
 pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
     macro_rules! joint {
         ($name:literal, $shape:ident) => {

@@ -17,8 +17,8 @@ use crate::column::stopped;
 /// returned.
 pub(super) type Choose = Arc<dyn Fn(usize) -> Option<usize> + Send + Sync>;
 
-/// Builds the aggregate that returns the value whose rank `choose` selects. `variant` identifies
-/// the aggregate's constants. Returns `None` for unordered types.
+/// Builds the aggregate that returns the value at the rank that `choose` selects. `variant`
+/// identifies the aggregate's constants. Returns `None` for unordered types.
 pub(super) fn chosen(of: SqlType, variant: &str, choose: Choose) -> Option<Arc<AggregateUDF>> {
     let data_type = of.arrow_type();
     let has_order = data_type.is_primitive()
@@ -120,10 +120,11 @@ impl Accumulator for Sorted {
 /// Number of comparisons between checks of the query's deadline and cancellation.
 const COMPARISONS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// Returns the row whose value has this 0-based rank.
+/// Returns the row of the value with this 0-based rank.
 ///
-/// Arrow's sort cannot be cancelled, so this quickselect checks the deadline as it runs. Its pivots
-/// are pseudo-random, so it takes linear time on average regardless of the row order.
+/// Arrow's sort cannot be cancelled, so this function uses a quickselect that checks the deadline
+/// as it runs. Its pivots are pseudo-random, so it takes linear time on average regardless of the
+/// row order.
 fn row_of_rank(values: &ArrayRef, rank: usize) -> Result<usize> {
     account::check_allocation(values.len() * size_of::<u32>()).map_err(stopped)?;
     let compare = make_comparator(values, values, SortOptions::default())?;

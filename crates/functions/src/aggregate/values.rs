@@ -126,8 +126,9 @@ fn discrete(fraction: f64, arguments: &[Argument]) -> Option<ResolvedAggregate> 
     Some(super::shape::unordered(sorted::chosen(returns, &variant, choose)?, types, returns))
 }
 
-/// Returns the 0-based rank of the smallest value at or above the given fraction of all values.
-/// With `is_from_top`, the fraction is counted from the greatest value.
+/// Returns the 0-based rank of the percentile at `fraction`: the smallest value such that at least
+/// this fraction of all values is at or below it. With `is_from_top`, ranks are counted from the
+/// greatest value.
 fn rank(count: usize, fraction: f64, is_from_top: bool) -> Option<usize> {
     let last = count.checked_sub(1)?;
     let rank = ((fraction * count as f64).ceil() as usize).clamp(1, count) - 1;
@@ -143,7 +144,8 @@ fn ranked(values: &mut [f64], index: usize) -> f64 {
     *values.select_nth_unstable_by(index, f64::total_cmp).1
 }
 
-/// Returns the smallest value at or above the given fraction of all values.
+/// Returns the percentile at `fraction` without interpolation: the smallest value such that at
+/// least this fraction of all values is at or below it.
 fn nearest_rank(values: &mut [f64], fraction: f64) -> Option<f64> {
     rank(values.len(), fraction, false).map(|rank| ranked(values, rank))
 }
@@ -158,13 +160,13 @@ fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
     if share <= 0.0 || index == last {
         return Some(low);
     }
-    // After the selection, all greater values come after the index.
+    // Selecting `low` has moved all greater values to positions after `index`.
     let high = values[index + 1..].iter().copied().fold(f64::INFINITY, f64::min);
     Some(low + (high - low) * share)
 }
 
-/// Returns the result from a histogram with this number of significant digits. It is the greatest
-/// value in the bucket that contains the rank.
+/// Returns the percentile at `fraction` from a histogram with this number of significant digits.
+/// The result is the greatest value in the bucket that contains the percentile's rank.
 ///
 /// Buckets divide each power of two into equal intervals. The powers start at 1 for whole numbers,
 /// otherwise at the smallest positive value.

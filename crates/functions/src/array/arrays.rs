@@ -273,8 +273,8 @@ fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
         .collect()
 }
 
-/// Maps each position in an array of shape `shape`, in row-major order, to a position in an array
-/// of shape `own`.
+/// Returns, for each position in an array of shape `shape`, the position in an array of shape
+/// `own`. Positions are in row-major order.
 fn repeated_positions(shape: &[i32], own: &[i32]) -> Vec<usize> {
     let mut positions = vec![0];
     let mut stride = 1;

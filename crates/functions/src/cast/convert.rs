@@ -16,8 +16,8 @@ use crate::column::{Call, internal};
 use crate::native::{Kernel, Native, call};
 use crate::number::decimal;
 
-/// Returns a call that converts an expression at run time. `failing` is the error code and position
-/// to report if the conversion fails, when known.
+/// Returns a call that converts an expression at run time. If the conversion fails, the error code
+/// and position in `failing` are reported, if they are known.
 pub(crate) fn converted(
     expr: Expr,
     (from, to): (SqlType, SqlType),

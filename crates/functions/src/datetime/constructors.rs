@@ -114,7 +114,7 @@ pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
 /// The Julian day of 1970-01-01.
 const JULIAN_DAY_OF_1970: i64 = 2_440_588;
 
-/// Field patterns for `to_char`. Each pattern precedes its own prefixes.
+/// Field patterns for `to_char`. Each pattern is listed before its own prefixes.
 const FIELDS: &[&str] = &[
     "HH24", "HH12", "HH", "MI", "MS", "SSSSS", "SSSS", "SS", "US", "FF1", "FF2", "FF3", "FF4",
     "FF5", "FF6", "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I",

@@ -103,8 +103,8 @@ impl TimeField {
         })
     }
 
-    /// Returns the length, in seconds, of the aligned intervals within which the field is constant;
-    /// 0 if shorter than a second.
+    /// Returns the length in seconds of the aligned intervals in which the field is constant, or 0
+    /// if they are shorter than a second.
     fn period(self) -> i64 {
         match self {
             Self::Hour => 3_600,

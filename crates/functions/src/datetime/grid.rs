@@ -32,7 +32,7 @@ impl Step {
     }
 
     /// Returns the start of the step that contains `value`. Steps are counted from `origin` if it
-    /// is given, otherwise they follow the calendar.
+    /// is given. Otherwise, they follow the calendar.
     fn floor(self, value: i64, origin: Option<i64>, unit: TimestampUnit) -> Option<i64> {
         if let Some(nanos) = fixed_nanos(self.letter) {
             let length = self.number.checked_mul(nanos)? / unit.nanos();

@@ -62,8 +62,7 @@ pub fn in_nanoseconds(micros: Expr) -> Expr {
 
 const TIME: &[crate::signature::Param] = &[Time];
 
-/// Returns a signature whose first argument is a PERIOD and whose second argument contains the
-/// times.
+/// Returns a signature with a PERIOD as the first argument and the times as the second.
 const fn steps(takes: &'static [crate::signature::Param]) -> Overload {
     per_call(takes, ResultType::SameAs(1), |_| Ok(Arc::new(time_bucket)))
 }

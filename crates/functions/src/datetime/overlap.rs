@@ -18,7 +18,7 @@ fn nanos(value: i64, unit: TimestampUnit) -> Nanos {
     i128::from(value) * i128::from(unit.nanos())
 }
 
-/// Reads the start and end of each row's range, either of which may be null. With `has_length`, the
+/// Reads the start and end of each row's range. Either of them may be null. With `has_length`, the
 /// end is given as a period.
 fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
     let (from, unit) = times(call, start)?;

@@ -60,7 +60,7 @@ pub(super) fn dateadd(bound: &Bound<'_>) -> KernelResult {
         let types = types_of(bound.arguments);
         return Err(ResolveError::NoOverload { name: "dateadd".into(), types });
     }
-    // A parameter without a value does not count as null.
+    // A parameter that has no value yet does not count as null.
     for (index, what) in ["period", "stride"].into_iter().enumerate() {
         if bound.arguments[index].constant.as_ref().is_some_and(ScalarValue::is_null) {
             let message = format!("`null` is not a valid {what}");

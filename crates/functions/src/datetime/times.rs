@@ -81,7 +81,7 @@ pub(super) fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
     }
 }
 
-/// 2000-01-01 in seconds: `PostgreSQL`'s epoch. Ties are rounded away from it.
+/// `PostgreSQL`'s epoch, 2000-01-01, in seconds. Ties are rounded away from the epoch.
 const YEAR_2000: i64 = 946_684_800;
 
 /// Rounds a time to this many fractional digits of a second.

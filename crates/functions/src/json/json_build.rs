@@ -39,10 +39,10 @@ enum Style {
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Returns the type each value is read as, and whether the value is JSON.
+/// Returns the type that each value is read as, and whether the value is JSON.
 ///
-/// The calls are never constant-folded. Once a call has been replaced with its string, it is no
-/// longer known that the string is JSON.
+/// The calls are never constant-folded: the string that replaced a call could no longer be
+/// recognised as JSON.
 fn read(arguments: &[Argument], is_name: fn(usize) -> bool) -> (Vec<SqlType>, Vec<bool>) {
     let own = |(index, argument): (usize, &Argument)| {
         if is_name(index) { SqlType::String } else { read_as(argument.sql_type) }

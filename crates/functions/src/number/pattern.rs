@@ -72,7 +72,7 @@ struct Pattern {
     roman: Option<bool>,
 }
 
-/// Pattern keywords. A keyword precedes its own prefixes.
+/// Pattern keywords. Each keyword is listed before its own prefixes.
 const WORDS: [&str; 14] =
     ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "TH", "9", "0", ".", "D", ",", "G"];
 

@@ -25,8 +25,8 @@ const MAX_SCALED: f64 = 4_503_599_627_370_496.0;
 
 /// Rounds `value` to `places` decimal places. Negative places are counted to the left of the point.
 ///
-/// The quotient of two whole numbers is rounded correctly. Comparing the value with such a quotient
-/// therefore shows whether it is above or below a decimal. Multiplying by a power of ten is not
+/// The quotient of two whole numbers is rounded correctly, so comparing `value` with such a
+/// quotient shows whether `value` is above or below a decimal. Multiplying by a power of ten is not
 /// exact: 9.2 * 10 may be less than 92.
 pub(super) fn to_places(value: f64, places: i32, digits: Digits) -> f64 {
     let power = 10_f64.powi(places.saturating_abs());

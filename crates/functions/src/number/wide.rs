@@ -1,4 +1,4 @@
-//! 64-bit evaluation of INT arithmetic, which keeps it from wrapping before a comparison or an
+//! Evaluates INT arithmetic in 64 bits, so that it does not wrap before a comparison or an
 //! operation in a wider type.
 
 use datafusion::common::ScalarValue;
@@ -76,8 +76,8 @@ pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     i32::try_from(all).is_err()
 }
 
-/// Maximum number of links examined in a chain. It limits the cost, because each operation in a
-/// chain examines the chain again.
+/// Maximum number of links examined in a chain. The limit bounds the cost, because each operation
+/// in a chain examines the chain again.
 const MAX_LINKS: usize = 16;
 
 /// Returns the combined constants in a chain of one operation, if any.

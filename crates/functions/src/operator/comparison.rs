@@ -1,9 +1,9 @@
 //! Comparisons in two-valued logic, where no result is ever null. `=` treats two nulls as equal;
 //! `<` and `>` are false if an operand is null; `<=` and `>=` are true for two nulls.
 //!
-//! `DataFusion`'s own operators are used where they can express this, so its kernels and pruning
-//! apply. DOUBLE (tolerance, signed zero) and SYMBOL (keys instead of strings) have their own
-//! kernels here.
+//! `DataFusion`'s own operators are used where they can express these rules, so that its kernels
+//! and pruning apply. DOUBLE (tolerance, signed zero) and SYMBOL (keys instead of strings) have
+//! their own kernels here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

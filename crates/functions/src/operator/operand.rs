@@ -1,4 +1,4 @@
-//! Binds infix and prefix operators. This determines which types can be combined, which types the
+//! Binds infix and prefix operators: determines which types can be combined, which types the
 //! operands are cast to, and the resulting expression.
 
 use std::sync::Arc;

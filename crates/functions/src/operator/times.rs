@@ -1,5 +1,5 @@
-//! Compares times with different units as 128-bit nanoseconds, which cannot overflow. As 64-bit
-//! integers in the finer unit, dates after 2262 would be null.
+//! Compares times with different units as 128-bit nanoseconds, which cannot overflow. If times were
+//! compared as 64-bit integers in the finer unit, dates after 2262 would become null.
 
 use std::sync::Arc;
 

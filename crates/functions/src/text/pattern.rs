@@ -189,7 +189,7 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
 pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     let pattern = &bound.arguments[1];
     let text = pattern.text();
-    // A parameter without a value does not count as null.
+    // A parameter that has no value yet does not count as null.
     let is_null = pattern.constant.as_ref().is_some_and(ScalarValue::is_null);
     if text.as_deref() == Some("") || is_null {
         let message = "glob pattern must not be null or empty".to_owned();

@@ -14,8 +14,8 @@ use tidemark_vfs::{STRINGS_PER_CHUNK, are_ascii, ascii_byte_range, byte_range, t
 
 use crate::column::{Texts, stopped};
 
-/// Maximum size in bytes of a buffer, so that its offsets fit in a view, and of the data built in
-/// one step.
+/// Maximum size in bytes of a buffer, and of the data built in one step. Offsets into a buffer must
+/// fit in a view.
 pub(crate) const MAX_BYTES: usize = 1 << 30;
 
 /// Calls `visit` with each chunk of views and the row of the chunk's first view. Checks the query's
@@ -172,8 +172,8 @@ pub(crate) fn containing(texts: &Texts, needle: &Finder<'_>) -> Result<Option<Bo
     }))
 }
 
-/// Stores in `flags` whether each string contains the needle. Strings that are not inline are in
-/// `bytes`, whose first byte is at offset `start`.
+/// Stores in `flags` whether each string contains the needle. `bytes` contains the strings that are
+/// not inline, and starts at offset `start` of their buffer.
 fn search(views: &[u128], start: usize, bytes: &[u8], needle: &Finder<'_>, flags: &mut [bool]) {
     let find = |from: usize| needle.find(&bytes[from..]).map_or(usize::MAX, |at| from + at);
     // In strings that begin at or after `from`, the substring does not occur before the offset

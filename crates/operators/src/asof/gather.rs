@@ -61,7 +61,7 @@ fn gather_primitive<P: ArrowPrimitiveType>(
     let slices: Vec<&[P::Native]> = arrays.iter().map(|array| array.values().as_ref()).collect();
     let values = matches.iter().map(|&found| {
         let (chunk, row) = unpack(found);
-        // `NO_MATCH` encodes a nonexistent chunk index and therefore yields the default.
+        // `NO_MATCH` contains a chunk index that does not exist, so it yields the default.
         slices.get(chunk).and_then(|slice| slice.get(row)).copied().unwrap_or_default()
     });
     let values: Vec<P::Native> = values.collect();

@@ -38,7 +38,7 @@ pub(crate) enum Side {
 /// Key IDs of the right side, ready for lookups.
 pub(crate) enum KeySpace {
     None,
-    /// The right code for each left code; the last entry is for null.
+    /// The right side's code for each code of the left side; the last entry is for null.
     Symbol {
         right_of_left: Vec<u32>,
         right_len: u32,
@@ -86,8 +86,8 @@ impl KeySpace {
         match (side, &self) {
             (Side::Left, Self::Symbol { right_of_left, right_len }) => {
                 let codes = codes_of(keys)?;
-                // Symbols that occur only on the left side get IDs that follow the right side's
-                // symbols and null.
+                // Symbols that occur only on the left side get IDs after those of the right side's
+                // symbols and of null.
                 let unmatched = |code: i32| right_len + 1 + code as u32;
                 let of = |code: i32| match right_of_left.get(code as usize) {
                     Some(&right) if right != ABSENT => right,
@@ -105,7 +105,7 @@ impl KeySpace {
             Self::Symbol { right_len, .. } => {
                 let codes = codes_of(keys)?;
                 if codes.null_count() == 0 {
-                    // Reuses the buffer; codes are never negative.
+                    // Codes are never negative, so their buffer can be reused as the buffer of IDs.
                     let len = codes.len();
                     return Ok(ScalarBuffer::new(codes.values().inner().clone(), 0, len));
                 }

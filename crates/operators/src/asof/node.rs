@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// The rule that selects a left row's right row.
+/// The rule that selects the right row for a left row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AsofKind {
     /// The last row at or before the left timestamp.
@@ -79,7 +79,7 @@ impl AsofJoinNode {
         &self.keys
     }
 
-    /// Whether a match may be at the left timestamp or must be strictly before it.
+    /// The rule that decides whether a right row at the left timestamp itself matches.
     pub fn kind(&self) -> AsofKind {
         self.kind
     }
@@ -156,8 +156,8 @@ impl UserDefinedLogicalNodeCore for AsofJoinNode {
         Self::try_new(left, right, left_timestamp, right_timestamp, keys, kind, tolerance)
     }
 
-    // Maps each output column to the side it comes from. The optimizer adds the timestamps and
-    // keys.
+    // Maps each output column to the input that it comes from. The optimizer itself adds the
+    // columns of the timestamps and keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let left_width = self.left.schema().fields().len();
         let (left, right): (Vec<usize>, Vec<usize>) =

@@ -1,4 +1,5 @@
-//! An input of a time join, such as ASOF's right side, that is read once and shared by all workers.
+//! An input of a time join that is read once and shared by all workers, such as the right side of
+//! ASOF JOIN.
 
 use std::sync::Arc;
 

@@ -15,8 +15,8 @@ use crate::sample_by::partial::timestamps;
 
 /// A worker's position in the right side.
 ///
-/// It starts at the worker's first left row, not at the beginning of the right side. Keys whose
-/// last row is further back are searched for only when a left row needs them.
+/// It starts at the timestamp of the worker's first left row, not at the beginning of the right
+/// side. Keys whose last row is further back are searched for only when a left row needs them.
 pub(crate) struct Matcher {
     plan: Arc<AsofPlan>,
     right: Arc<RightSide>,
@@ -45,7 +45,7 @@ impl Matcher {
         }
     }
 
-    /// Joins a batch that is later than all previous batches.
+    /// Joins the next batch in time order.
     pub(crate) fn join(&mut self, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         let times = timestamps(&self.plan.left_timestamp, batch)?;
         let mut columns = batch.columns().to_vec();
@@ -53,7 +53,8 @@ impl Matcher {
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }
 
-    /// Returns the right-side columns for a batch whose rows are matched at `times`.
+    /// Returns the right-side columns for a batch. Each row of the batch is matched at its entry in
+    /// `times`.
     pub(crate) fn matched(&mut self, times: &[i64], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.matches.clear();
         if let Some(&first) = times.first() {

@@ -1,6 +1,6 @@
-//! Byte sizes of a batch's cells. Views of the same string share its bytes, so a batch's cells may
-//! have a thousand times as many bytes as its buffers. An operator that copies cells needs memory
-//! for all of them.
+//! Byte sizes of a batch's cells. Views of the same string share its bytes, so the cells of a batch
+//! may be a thousand times as large as its buffers. An operator that copies cells needs memory for
+//! all of them.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Input of a top-k sort. It passes only rows that may be in the top k and copies them into new
-//! batches. A sort retains every batch that contains one of its rows. A scan's batch refers to
-//! whole columns, so without the copy ten strings could retain hundreds of megabytes.
+//! Input of a top-k sort. Rows that may be in the top k are copied into new batches; all other rows
+//! are dropped. The sort retains every batch that contains a top-k row, and a scan's batch refers
+//! to whole columns. Without the copy, ten strings could retain hundreds of megabytes.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Shares long constants between rows. Otherwise, a literal in an operator's output becomes a
-//! column with one copy per row, and a one-megabyte literal would exhaust memory. A long string
-//! becomes a column of views of a single copy. An array must be copied for each row, so the
+//! Shares long constants between rows. Without sharing, a literal in an operator's output would
+//! become a column with one copy per row, and a one-megabyte literal would exhaust memory. A long
+//! string becomes a column of views of a single copy. An array must be copied for each row, so the
 //! available memory is checked first. The same applies to long arrays that planning leaves
 //! unevaluated.
 
@@ -135,7 +135,7 @@ pub(crate) fn shared(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// A constant as a function without arguments.
+/// A constant, wrapped as a function without arguments.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SharedLiteral {
     value: ScalarValue,

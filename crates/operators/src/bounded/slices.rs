@@ -1,4 +1,4 @@
-//! A batch stream that returns as many rows as the reader requests.
+//! A batch stream that returns at most as many rows as the reader requests.
 
 use std::task::{Context, Poll};
 

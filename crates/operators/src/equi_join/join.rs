@@ -41,7 +41,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a hash join whose first side is this side.
+    /// Returns the kind of a hash join when `first` is taken as its first side.
     pub(crate) fn of(join: JoinType, first: JoinSide) -> Option<Self> {
         let join = if first == JoinSide::Left { join.swap() } else { join };
         Some(match join {
@@ -85,8 +85,8 @@ pub(crate) struct EquiJoin {
     pub(crate) nulls: bool,
     /// Condition on pairs, in addition to equal keys.
     pub(crate) filter: Option<JoinFilter>,
-    /// The side of the hash join that is the first side here. The condition refers to the hash
-    /// join's own sides.
+    /// The side of the original hash join that is the first side here. The condition refers to the
+    /// sides of the original hash join.
     pub(crate) first: JoinSide,
     pub(crate) output: Vec<OutputColumn>,
     /// Equal and constant output columns, which sorts and windows above rely on.
@@ -94,8 +94,8 @@ pub(crate) struct EquiJoin {
 }
 
 impl EquiJoin {
-    /// Describes a hash join whose first side is this side; `None` if the hash join has properties
-    /// that this description cannot express.
+    /// Describes a hash join with `first` as the first side. Returns `None` if the hash join has
+    /// properties that this description cannot express.
     pub(crate) fn of(join: &HashJoinExec, first: JoinSide) -> Option<Self> {
         let kind = Kind::of(*join.join_type(), first)?;
         if join.null_aware || join.fetch().is_some() {
@@ -124,9 +124,8 @@ impl EquiJoin {
         Some(Self { kind, keys, nulls, filter, first, output, equal })
     }
 
-    /// If the first side's projection computes only keys, replaces the first side with the
-    /// projection's input and returns that input. Strings made from symbols are then compared as
-    /// symbols.
+    /// If the first side is a projection that computes only keys, takes the projection's input as
+    /// the first side and returns it. Strings made from symbols are then compared as symbols.
     pub(crate) fn below_projection(&mut self, first: &Input) -> Option<Input> {
         let PlanNode::Projection(projection) = PlanNode::of(first.as_ref()) else { return None };
         if self.filter.is_some() {

@@ -11,8 +11,8 @@ use super::merge::plan::MergeJoin;
 use super::semi::plan::SemiJoin;
 use crate::operator::Input;
 
-/// Returns the operator that replaces a hash join, or the hash join itself if it is left to
-/// [`with_files`].
+/// Returns the operator that replaces a hash join. Returns the hash join itself if only
+/// [`with_files`] can replace it.
 ///
 /// `most_held` is the maximum number of rows at which a side is built in memory rather than merged.
 /// `grouped` replaces the two steps of a GROUP BY below a side with the final operators. It is

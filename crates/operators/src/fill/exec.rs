@@ -51,7 +51,7 @@ impl Operator for FillPlan {
             name: "FillExec",
             memory: Some("Fill"),
             preserves: PreservedOrder::NOTHING,
-            // The gaps determine the number of buckets.
+            // The number of output buckets depends on the gaps between the rows.
             work: Work::Cells,
             suits_any_rows: true,
             scan: None,

@@ -176,8 +176,8 @@ impl Iterator for Filled {
     }
 }
 
-/// Bucket timestamps from the first to the last row, extended to the requested range. If there are
-/// no rows, the bucket timestamps of the requested range, provided it has both ends.
+/// The bucket timestamps from the first to the last row, extended to the requested range. Without
+/// rows, the bucket timestamps of the requested range if it has both ends.
 struct Labels {
     grid: Grid,
     next: Option<i64>,

@@ -20,8 +20,8 @@ const MIN_ROWS: usize = 2 << 20;
 /// Number of sampled rows, and number of units they are read from.
 const ROWS: usize = 2_048;
 const UNITS: usize = 8;
-/// If there are at least about ten thousand keys, no more than this many sampled rows have a key
-/// that already occurs in the sample.
+/// Maximum number of sampled rows whose key already occurs in the sample. With about ten thousand
+/// keys or more, a sample stays below this number.
 const MAX_EQUAL: usize = 160;
 
 /// Whether a hash table of groups with these keys would exceed the cache.

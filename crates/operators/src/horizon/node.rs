@@ -31,8 +31,8 @@ pub struct HorizonSide {
 }
 
 /// Joins each left row, once per offset, with a row from each right side: the last row at or before
-/// the left timestamp plus the offset. The output consists of the left columns, `offset`,
-/// `timestamp` (left timestamp plus offset), and the (nullable) right columns. It is unordered.
+/// the left timestamp plus the offset. The output is unordered. It consists of the left columns,
+/// `offset`, `timestamp` (left timestamp plus offset), and the (nullable) right columns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HorizonJoinNode {
     left: LogicalPlan,
@@ -152,8 +152,8 @@ impl UserDefinedLogicalNodeCore for HorizonJoinNode {
         Self::try_new(left, left_timestamp, sides, self.horizon.clone())
     }
 
-    // Maps each output column to the input it comes from. The optimizer adds the timestamps and
-    // keys.
+    // Maps each output column to the input that it comes from. The optimizer itself adds the
+    // columns of the timestamps and keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let mut needed = vec![];
         let mut start = 0;

@@ -289,8 +289,8 @@ impl Integers {
         Ok(())
     }
 
-    /// Converts the index of `len` keys, replacing a dense table with a hash table if it has too
-    /// few keys.
+    /// Replaces the index's dense table with a hash table if the table has too few keys. `len` is
+    /// the number of keys in the index.
     fn without_gaps(self, len: usize, hold: MemoryCheck<'_>) -> Result<Self> {
         match self {
             Self::Dense { least: min, numbers } if !is_worth(numbers.len(), len) => {

@@ -260,7 +260,7 @@ mod tests {
                 assert_eq!(memory.0.load(Ordering::Relaxed), set.size());
                 let own = added.iter().zip(&required).filter(|(_, required)| all || **required);
                 expected.extend(own.map(|(value, _)| *value).filter(is_key));
-                // Some values that were added, and some that may not have been.
+                // Values to look up: some that were added, and some that may not have been.
                 let mut probed = values(&mut rng, 50);
                 probed.extend(&added);
                 let batch = set.prepare(&columns(&probed, shape)).unwrap();

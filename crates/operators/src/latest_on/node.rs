@@ -76,8 +76,8 @@ impl UserDefinedLogicalNodeCore for LatestOnNode {
         Self::try_new(input, exprs.remove(0), keys)
     }
 
-    // Requests the same columns as in its output, because the output schema is the input's schema.
-    // If the optimizer narrows the input, the output is narrowed as well.
+    // Requires the same columns from the input as are in the output, because the two schemas are
+    // the same. If the optimizer narrows the input, the output is narrowed as well.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![output_columns.to_vec()])
     }

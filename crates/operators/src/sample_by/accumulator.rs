@@ -1,7 +1,7 @@
 //! Aggregates that use Tidemark's own kernels: one state per group, updated batch by batch.
 //!
-//! Most columns have no nulls. States therefore assume that every row of a group counts until the
-//! first null occurs, and maintain separate counts only from then on.
+//! Most columns have no nulls. Until a state encounters its first null, it therefore assumes that
+//! every row of a group counts. From then on, it maintains separate counts.
 
 use std::any::Any;
 use std::ops::Range;
@@ -226,7 +226,7 @@ impl Accumulate for Count {
     }
 }
 
-/// A running sum of integers, which wraps, or of doubles.
+/// A running sum of integers or doubles. Integer sums wrap on overflow.
 pub(crate) trait SumKind: Copy + Default + Send + 'static {
     fn slice<T: Native>(values: &[T]) -> Self;
     fn scatter<T: Native>(values: &[T], groups: &[u32], sums: &mut [Self]);

@@ -18,7 +18,8 @@ pub(crate) struct DistinctSymbols {
     found: Vec<Vec<u64>>,
     /// Number of keys in the dictionary.
     symbols: usize,
-    /// If there are no GROUP BY keys, whether the only group already contains every symbol key.
+    /// For an aggregate without GROUP BY keys, whether its only group already contains every symbol
+    /// key.
     complete: bool,
 }
 

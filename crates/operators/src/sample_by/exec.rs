@@ -247,8 +247,8 @@ pub fn plan_sample_by(
         input = in_time_order(input, &timestamp)?;
         let first_row_decides = bucket.spec.alignment == Alignment::FirstObservation;
         if first_row_decides && input.output_partitioning().partition_count() > 1 {
-            // Concatenates the partitions, because separate workers would not know the first row
-            // before they compute buckets.
+            // Concatenates the partitions. The buckets depend on the first row, which separate
+            // workers would not know.
             input = TimeConcat::plan(input);
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });

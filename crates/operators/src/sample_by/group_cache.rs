@@ -92,8 +92,8 @@ impl GroupCache {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the next execution cache the groups of rows before `mark` whose buckets begin at or
-    /// after `from`.
+    /// Makes the next execution cache the groups of rows before `mark`, but only for buckets that
+    /// begin at or after `from`.
     pub fn mark_at(&self, mark: i64, from: i64) {
         let mut state = self.lock();
         (state.mark, state.from, state.is_left) = (mark, from, false);

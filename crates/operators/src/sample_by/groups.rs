@@ -49,7 +49,7 @@ pub(crate) struct GroupIndex {
     greatest: i64,
     /// Bucket of each group.
     buckets: Vec<u32>,
-    /// Whether no bucket has reappeared after a later bucket.
+    /// True until a bucket reappears after a later bucket.
     monotone: bool,
     keys: Keys,
 }
@@ -267,8 +267,8 @@ impl GroupIndex {
         Ok(groups)
     }
 
-    /// Merges the groups of a later partial result. Returns the group of this index that
-    /// corresponds to each later group.
+    /// Merges the groups of a later partial result. Returns, for each later group, the
+    /// corresponding group of this index.
     pub(crate) fn absorb(&mut self, mut later: Self) -> Result<Vec<u32>> {
         if later.buckets.is_empty() {
             // A partial result without rows is not merged, because DataFusion's group values fail

@@ -164,7 +164,7 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
             (None, None) => None,
             _ => return plan_err!("SampleBy got the wrong number of expressions"),
         };
-        // Rules also return nodes that they did not change, whose names and types are already
+        // Rules also return nodes that they did not change. Their names and types are already
         // known.
         if keys == self.keys
             && aggregates == self.aggregates

@@ -91,7 +91,7 @@ impl Partial {
         });
     }
 
-    /// Adds a batch that is later than all previous batches.
+    /// Adds the next batch in time order.
     pub(crate) fn update(&mut self, batch: &RecordBatch) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         let mut batch = batch.clone();
@@ -152,7 +152,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Whether the result can no longer be changed by further rows.
+    /// Whether the result is final, so that further rows cannot change it.
     pub(crate) fn is_complete(&self) -> bool {
         self.plan.max_groups == Some(self.groups.len())
     }
@@ -243,8 +243,8 @@ pub(crate) fn label_column(labels: &[i64], spec: &BucketSpec) -> ArrayRef {
     }
 }
 
-/// Returns these columns as a batch. Columns whose type differs from the schema only in its
-/// representation are cast.
+/// Returns these columns as a batch. A column is cast if its type differs from the schema's type
+/// only in its representation.
 fn shape(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let fits = |(column, field): (ArrayRef, &Arc<arrow_schema::Field>)| -> Result<ArrayRef> {
         let expected: &DataType = field.data_type();

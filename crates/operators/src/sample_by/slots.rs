@@ -226,9 +226,9 @@ impl SlotKeys {
         (*slot, is_new)
     }
 
-    /// Returns each row's code, which is its combined key minus one. For a single key, these are
-    /// the key's own codes, including nulls. For several keys, null is encoded as a digit. Returns
-    /// `None` if an integer is outside the known range.
+    /// Returns each row's code, which is its combined key minus one. The codes of a single key are
+    /// returned as they are, including nulls. In a combination of several keys, null is encoded as
+    /// a digit. Returns `None` if an integer is outside the known range.
     pub(super) fn codes(&mut self, keys: &[ArrayRef]) -> Result<Option<Int32Array>> {
         if let ([key], [digit]) = (keys, self.digits.as_slice()) {
             return digit.codes(key, &mut self.buffer);
@@ -254,7 +254,7 @@ impl SlotKeys {
     /// Reuses the code buffer returned by [`Self::codes`] for the next batch.
     pub(super) fn reuse(&mut self, codes: Int32Array) {
         let (_, codes, _) = codes.into_parts();
-        // The conversion fails for a buffer of symbol keys because it belongs to the table.
+        // A buffer of symbol keys belongs to the table, so it cannot be reused.
         self.buffer = codes.into_inner().into_vec().unwrap_or_default();
     }
 
@@ -404,7 +404,7 @@ mod tests {
         (index, known)
     }
 
-    /// Numbers outside the known range are hashed in one or both of two merged indexes.
+    /// Two indexes can be merged if one or both of them hash numbers outside the known range.
     #[test]
     fn array_slots_and_hash_groups_can_be_merged() {
         let mut random = random();

@@ -1,5 +1,5 @@
-//! Compacts the rows of a batch that pass a filter. Number and symbol columns are not processed row
-//! by row.
+//! Copies the rows of a batch that pass a filter into a new batch. Columns of numbers and symbols
+//! are not processed row by row.
 
 use std::sync::Arc;
 

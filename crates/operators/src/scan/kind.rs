@@ -105,8 +105,8 @@ impl Scan {
         for unit in self.table().units().rev() {
             let mut rows = unit.rows.clone();
             loop {
-                // Checked for every unit, because looking up the metadata of many units takes time
-                // as well.
+                // Checks for cancellation at every unit, because looking up the metadata of many
+                // units takes time as well.
                 account::check().map_err(engine_error)?;
                 turns.yield_when_over().await;
                 let keys = match &requested {

@@ -58,7 +58,7 @@ pub(super) struct Ranges<'a> {
 }
 
 impl NumberTest {
-    /// Compiles a predicate if it compares a number with such a value.
+    /// Compiles a predicate if it compares a number with a value that is known when the scan runs.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {
@@ -186,7 +186,8 @@ impl Numbers {
             }
             Self::Doubles(..) => return None,
         };
-        // A bound outside the column's type is beyond all values.
+        // If a bound is outside the range of the column's type, all values are on the same side of
+        // it.
         Some(passing.unwrap_or_else(|| vec![otherwise; values.len().div_ceil(64)]))
     }
 }
@@ -234,7 +235,7 @@ fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
         Operator::LtEq => Numbers::Integers(min, value),
         Operator::Gt => above.map_or(nothing, |above| Numbers::Integers(above, greatest)),
         Operator::GtEq => Numbers::Integers(value, greatest),
-        // If the value is not null, both operators are the same.
+        // For a non-null value, both operators have the same result.
         Operator::Eq | Operator::IsNotDistinctFrom => Numbers::Integers(value, value),
         Operator::NotEq => Numbers::AllExcept { than: value, nulls: false },
         Operator::IsDistinctFrom => Numbers::AllExcept { than: value, nulls: true },
@@ -270,8 +271,8 @@ mod tests {
         }
     }
 
-    /// Checks that the rows that pass are exactly the rows that satisfy the comparison. Null passes
-    /// only IS DISTINCT FROM.
+    /// Checks that a row passes if and only if it satisfies the comparison. Null passes only IS
+    /// DISTINCT FROM.
     fn check<T: PartialOrd>(
         values: &[Option<T>],
         column: &dyn Array,

@@ -1,6 +1,6 @@
 //! Limits how long a scan, including the operators that run on its batches, works before it yields
-//! and checks for cancellation. The limit is a time because a batch may take microseconds or, below
-//! a regular expression, a tenth of a second.
+//! and checks for cancellation. The limit is a duration rather than a number of rows, because a
+//! batch may take microseconds or, below a regular expression, a tenth of a second.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ use crate::error::check_stop;
 /// Name of the row identifier column. No table column can have this name.
 pub const ROW_ID: &str = "\u{1}row";
 
-/// An empty range; a scan without ranges would read all rows.
+/// An empty range. It stands for an empty list of ranges, for which a scan would read all rows.
 const NEVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MIN };
 
 /// A table as of one snapshot, optionally restricted to time ranges.
@@ -64,7 +64,8 @@ impl SnapshotTable {
         self.within(if both.is_empty() { vec![NEVER] } else { both })
     }
 
-    /// Returns a provider for a different snapshot of this table that has the same definition.
+    /// Returns a provider for a different snapshot of this table. The table's definition is the
+    /// same in both snapshots.
     #[must_use]
     pub fn over(&self, table: Arc<TableSnapshot>) -> Self {
         Self { table, ranges: self.ranges.clone(), schema: Arc::clone(&self.schema) }

@@ -34,7 +34,7 @@ enum Value {
 }
 
 impl ZoneTest {
-    /// Compiles a predicate if it is such a comparison.
+    /// Compiles a predicate if it compares a number with a constant.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {

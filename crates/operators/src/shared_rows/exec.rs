@@ -209,8 +209,8 @@ impl Operator for SharedRows {
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::stream(Arc::clone(&run.schema), async move {
-            // Stored with this execution's plan, so that a reader that starts after another has
-            // finished still finds the rows.
+            // Stored with this execution's plan, so that a later reader still finds the rows after
+            // another reader has finished.
             let rows = run.shared(async { Ok(self.pending_rows(&run)) }).await?;
             match rows.as_ref().clone().await.map_err(DataFusionError::Shared)? {
                 Some(materialized) => {

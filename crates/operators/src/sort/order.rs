@@ -36,7 +36,7 @@ struct Numbers {
     /// The values of the leading symbols, combined into one number per row; empty if there are no
     /// leading symbols.
     groups: Vec<u32>,
-    /// The first key that is not part of the groups, which usually decides the order.
+    /// The first key outside the groups. It usually decides the order.
     first: Vec<u64>,
     other_keys: Vec<Vec<u64>>,
 }
@@ -61,7 +61,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Analyses the keys; no more than `most_leading` leading keys form groups.
+    /// Analyses the keys. At most `most_leading` leading keys form groups.
     fn new(
         materialized: &Materialized,
         keys: &[PhysicalSortExpr],

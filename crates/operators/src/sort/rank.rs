@@ -128,7 +128,7 @@ struct InMemoryRanks {
     ranks: Vec<Vec<Vec<AtomicU64>>>,
 }
 
-/// Number of a partition's rows and distinct keys that precede a range.
+/// Number of a partition's rows, and of its distinct keys, before a range.
 #[derive(Clone, Copy, Default)]
 struct Before {
     rows: u64,

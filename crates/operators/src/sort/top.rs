@@ -50,20 +50,20 @@ pub struct TopRows {
     is_only_key: bool,
 }
 
-/// If fewer than one row in this many passes a filter, the passing rows' cells are on fewer pages
-/// than the whole column.
+/// If fewer than one row in this many passes a filter, reading the cells of the passing rows
+/// touches fewer pages than reading the whole column.
 const FEW: usize = 512;
 
 /// Top-k rows found so far.
 #[derive(Clone)]
 struct FirstRows {
     top: TopRows,
-    /// Keys of the top-k rows, with the last of them on top.
+    /// A heap of the top-k rows' keys, with the last key on top.
     first: BinaryHeap<u64>,
 }
 
 impl FirstRows {
-    /// Returns the greatest key that another top-k row may have; `None` if no more rows can be in
+    /// Returns the greatest key that a further top-k row may have; `None` if no more rows can be in
     /// the top k.
     fn reach(&self) -> Option<u64> {
         match self.first.peek() {
@@ -187,7 +187,7 @@ struct Blocks<I> {
     chunks: I,
     scan: SliceScan,
     seen: FirstRows,
-    /// Lower bound on each block's keys, with the smallest on top.
+    /// A heap of the lower bounds on each block's keys, with the smallest bound on top.
     order: BinaryHeap<Reverse<(u64, usize)>>,
     places: Vec<(Arc<Slice>, Range<usize>)>,
 }

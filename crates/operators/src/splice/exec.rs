@@ -1,5 +1,5 @@
-//! Executes SPLICE JOIN. Both sides are read, without copying in the case of mapped tables, and
-//! then merged in one pass.
+//! Executes SPLICE JOIN. Both sides are read and then merged in one pass. Mapped tables are read
+//! without copying.
 
 use std::fmt;
 use std::sync::Arc;

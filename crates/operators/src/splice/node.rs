@@ -104,8 +104,8 @@ impl UserDefinedLogicalNodeCore for SpliceJoinNode {
         Self::try_new(left, right, left_timestamp, right_timestamp, keys)
     }
 
-    // Maps each output column to the side it comes from. The optimizer adds the timestamps and
-    // keys.
+    // Maps each output column to the input that it comes from. The optimizer itself adds the
+    // columns of the timestamps and keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let left_width = self.left.schema().fields().len();
         let (left, right): (Vec<usize>, Vec<usize>) =

@@ -50,7 +50,7 @@ impl Elements {
         })
     }
 
-    /// Returns the number of elements in a row and their approximate size in bytes per element.
+    /// Returns the number of elements in a row and the approximate size of an element in bytes.
     pub(crate) fn size(&mut self, row: usize) -> Result<(usize, usize)> {
         match self {
             Self::Documents(documents) => Ok(documents.size(row)),

@@ -51,9 +51,9 @@ struct State {
     nodes: Vec<Option<Box<dyn CachedState>>>,
     /// The latest processed timestamp, and the number of rows processed with that timestamp.
     last: Option<(i64, u64)>,
-    /// Rows at or after this timestamp resume from this state. It is the latest timestamp that was
-    /// read, even if its rows were filtered out. It is never earlier than the first timestamp from
-    /// which all rows were read.
+    /// Rows at or after this timestamp resume from this state. The timestamp is the latest one that
+    /// was read, even if its rows were filtered out. It is never earlier than the first timestamp
+    /// from which all rows were read.
     end: i64,
     /// Memory reserved for this state.
     memory: StateReservation,
@@ -129,8 +129,9 @@ impl WindowCache {
         (0..count).map(move |number| Slot { of: of.clone(), number, is_first: number + 1 == count })
     }
 
-    /// Returns whether the state is sufficient for processing later rows after rows up to
-    /// `last_time` have been read. Must be called after all rows have been processed.
+    /// Completes the state after an execution that has read all rows up to `last_time`. Returns
+    /// whether later rows can be processed from this state. Must be called after all rows have been
+    /// processed.
     pub fn settle(&self, last_time: i64) -> bool {
         let mut state = self.lock();
         // `end` never decreases, because the number of rows processed at an earlier timestamp is no
@@ -222,7 +223,7 @@ impl Slot {
         self.of.lock().last.filter(|_| self.is_first)
     }
 
-    /// Returns the timestamp of the next mark that is missing this node's state.
+    /// Returns the timestamp of the next mark that does not have this node's state yet.
     pub(crate) fn next_mark(&self) -> Option<i64> {
         let state = self.of.lock();
         let mut marks = state.marks.iter();

@@ -46,7 +46,8 @@ use crate::scan::rows::BATCH_ROWS;
 /// Maximum size in bytes of the copied state per row, chosen so that copying is cheap compared with
 /// processing the rows.
 const MAX_MARK_BYTES_PER_ROW: u64 = 16;
-/// Minimum number of rows before the position at which a batch is split.
+/// If no mark is due at the start of a batch, the next mark is set after at least this many of its
+/// rows.
 const MIN_SPLIT_ROWS: usize = 4_096;
 
 /// A PARTITION BY clause.
@@ -73,8 +74,8 @@ pub(crate) struct WindowPlan {
     pub(crate) nanos_per_tick: i64,
     /// Slot that caches the state between executions, if any.
     pub(crate) cache_slot: Option<Slot>,
-    /// Number of rows before a scan partition that the partition's first row depends on. If it is
-    /// known, partitions are processed independently.
+    /// How many of the rows before a scan partition affect the results in the partition. If the
+    /// number is known, partitions are processed independently.
     pub(crate) lookback_rows: Option<usize>,
 }
 
@@ -347,7 +348,7 @@ impl WindowPlan {
         self.functions.iter().any(|function| function.spec.is_deferred())
     }
 
-    /// Returns the rows preceding a partition that its first rows depend on.
+    /// Returns the rows before a partition that affect the results in the partition.
     fn lead(&self, run: &Run) -> Result<Vec<RecordBatch>> {
         let Some(rows) = self.lookback_rows.filter(|_| run.partition > 0) else {
             return Ok(vec![]);

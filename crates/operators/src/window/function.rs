@@ -90,7 +90,7 @@ impl Function {
         let ticks = |nanos: i64| if spec.by_time { nanos / nanos_per_tick } else { nanos };
         let reach = spec.reach.map(|reach| Reach {
             from: reach.from.map(ticks),
-            // Rounds up, since a distance between two ticks reaches back to the earlier tick.
+            // Rounds up: a distance that ends between two ticks reaches back to the earlier tick.
             to: if spec.by_time {
                 (reach.to + nanos_per_tick - 1) / nanos_per_tick
             } else {
@@ -272,8 +272,8 @@ fn picked(
     if now { retained.values(&found).map(Some) } else { Ok(None) }
 }
 
-/// Returns the column of `lag` without partitions, which is earlier rows followed by the batch
-/// shifted by `distance`. Returns `None` if rows are skipped or if there are partitions.
+/// Returns the column of an unpartitioned `lag`: earlier rows, followed by the batch shifted by
+/// `distance`. Returns `None` if rows are skipped or if there are partitions.
 fn moved(
     input: &Input<'_>,
     rows: Rows<'_>,

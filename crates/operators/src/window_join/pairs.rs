@@ -99,9 +99,9 @@ fn mask(filter: &Arc<dyn PhysicalExpr>, pairs: &RecordBatch) -> Result<BooleanAr
     mask.ok_or_else(|| internal_datafusion_err!("a join condition is not BOOLEAN"))
 }
 
-/// For each window start, finds the newest right row at or before it that satisfies the condition.
-/// `starts` contains the first position after each window start. The search proceeds backward in
-/// increasing steps.
+/// For each window start, finds the newest right row that satisfies the condition and is not after
+/// the window start. `starts` contains the first position after each window start. The search
+/// proceeds backward in increasing steps.
 pub(crate) async fn find_prevailing(
     plan: &WindowPlan,
     side: &WindowSide,

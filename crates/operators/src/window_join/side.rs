@@ -107,8 +107,7 @@ impl WindowSide {
 
 type Arranged = (Vec<usize>, Vec<i64>, Vec<u64>);
 
-/// Sorts the rows that the windows can reach by key, using a counting sort, which preserves their
-/// time order.
+/// Sorts by key the rows that the windows can reach. The counting sort preserves their time order.
 fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> Result<Arranged> {
     let chunks = right.chunks();
     let keys = right.space().len().max(1);

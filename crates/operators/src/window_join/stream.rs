@@ -22,8 +22,8 @@ pub(crate) struct Worker {
     plan: Arc<WindowPlan>,
     side: Arc<WindowSide>,
     schema: SchemaRef,
-    /// Bounds of each key's last window. If all windows have the same length, they are the starting
-    /// point for later left rows' searches.
+    /// Bounds of each key's last window. If all windows have the same length, the searches for
+    /// later left rows start at these bounds.
     hints: Vec<Window>,
 }
 
@@ -61,7 +61,7 @@ impl Worker {
         Self { plan, side, schema, hints }
     }
 
-    /// Joins a batch that is later than all previous batches.
+    /// Joins the next batch in time order.
     pub(crate) async fn join(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let plan = Arc::clone(&self.plan);
         let spans = match &plan.filter {

@@ -46,7 +46,8 @@ impl Walk<'_> {
             input.plan,
             Arc::clone(&schema),
         )?;
-        // Because of the row order, an aggregate may have been replaced with an equivalent.
+        // Takes the aggregates from the first phase, which may have replaced one with an equivalent
+        // that suits the row order.
         let functions = first.aggr_expr().to_vec();
         let mode = if is_spread { AggregateMode::FinalPartitioned } else { AggregateMode::Final };
         let first = Arc::new(first);

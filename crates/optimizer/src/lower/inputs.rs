@@ -44,8 +44,8 @@ impl Walk<'_> {
         replace_children_if_necessary(Arc::clone(plan), inputs)
     }
 
-    /// Like [`Self::with_inputs`], but only for the operators above the plans in `known`, whose
-    /// inputs already meet the requirements.
+    /// Like [`Self::with_inputs`], but for all operators above the plans in `known`. The inputs of
+    /// the known plans already meet the requirements.
     pub(super) fn with_inputs_above(&self, known: &[Plan], plan: &Plan) -> Result<Plan> {
         let above = |input: &Plan| {
             let is_known = known.iter().any(|known| Arc::ptr_eq(known, input));
@@ -55,7 +55,7 @@ impl Walk<'_> {
         self.with_inputs(&replace_children_if_necessary(Arc::clone(plan), inputs)?)
     }
 
-    /// Whether to repartition inputs that must be partitioned by key. True if any of them has
+    /// Whether inputs that must be partitioned by key are repartitioned. True if any input has
     /// several partitions, or enough rows for several.
     fn spreads(&self, plan: &Plan, distributions: &InputDistributionRequirements) -> Result<bool> {
         let benefits = plan.benefits_from_input_partitioning();
@@ -102,7 +102,8 @@ impl Walk<'_> {
         Ok(Arc::new(RepartitionExec::try_new(input, by)?))
     }
 
-    /// Returns the input in the required order, if any; with `into_one`, in a single partition.
+    /// Returns the input in the required order, if an order is required. With `into_one`, the
+    /// result has a single partition.
     fn ordered(
         &self,
         input: Plan,
@@ -155,8 +156,8 @@ pub(super) fn in_scan_order(plan: Plan) -> Plan {
     if !is_one && follows_scan_order(&plan) { TimeConcat::plan(plan) } else { plan }
 }
 
-/// Whether reading the partitions one after another yields the rows in order. True for a scan and
-/// for a UNION ALL, whose inputs are output in statement order.
+/// Whether reading the partitions one after another yields the rows in order. True for a scan, and
+/// for a UNION ALL, which outputs its inputs in statement order.
 fn is_read_sequentially(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
@@ -181,8 +182,8 @@ fn is_joined_sequentially(plan: &Plan) -> bool {
     }
 }
 
-/// If the order is by the scan's designated timestamp, returns whether that order is opposite to
-/// the scan's direction; otherwise `None`.
+/// For an order by the scan's designated timestamp, returns whether it is opposite to the scan's
+/// direction. Returns `None` for any other order.
 pub(super) fn sorts_by_time(input: &Plan, order: &PhysicalSortExpr) -> Option<bool> {
     let (scan, output) = origin(input, &order.expr)?;
     scan.is_timestamp(output).then(|| scan.is_backward() != order.options.descending)

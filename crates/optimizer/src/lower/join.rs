@@ -96,7 +96,7 @@ impl Walk<'_> {
         let known = [Arc::clone(&left), Arc::clone(&right)];
         let cross = CrossJoinExec::new(left, right);
         let plan = if swaps { cross.swap_inputs()? } else { Arc::new(cross) };
-        // Swapped inputs are below a projection that restores the column order.
+        // If the inputs were swapped, a projection above the join restores the column order.
         let plan = self.with_inputs_above(&known, &plan)?;
         let columns = [read.left.as_slice(), read.right.as_slice()].concat();
         let schema = narrowed(&join.schema, &columns)?;
@@ -104,7 +104,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the output follows the right side's order, unless the right side is the build side.
+/// Whether this join type outputs rows in the right side's order if the left side is the build
+/// side.
 fn follows_right_side(kind: JoinType) -> bool {
     matches!(
         kind,

@@ -173,7 +173,7 @@ impl Walk<'_> {
         };
         let below = Requirements { in_two_steps: false, ..requirements.clone() };
         if skip == 0 && fetch.is_none() {
-            // A fence: no condition moves past this point.
+            // The limit is a fence. It is dropped, because conditions no longer move at this stage.
             return self.node(&limit.input, &below);
         }
         let rows = fetch.map(|fetch| fetch.saturating_add(skip));

@@ -32,7 +32,7 @@ pub(super) struct Requirements {
     pub(super) rows: Option<usize>,
     /// The row order that matters to the node above.
     pub(super) order: Order,
-    /// Whether the rows are passed on in arrival order.
+    /// Whether the node above reads the rows in the order in which they arrive.
     pub(super) is_read_in_order: bool,
     /// Whether a right join below must preserve its right side's order.
     pub(super) keeps_join_order: bool,
@@ -84,7 +84,7 @@ impl Requirements {
         Self { order: position.map_or(Order::AsItIs, Order::ByTime), ..self }
     }
 
-    /// Returns which columns of an operator with these columns are needed.
+    /// Returns whether each column marked in `columns` is needed.
     pub(super) fn among(&self, columns: &[bool]) -> Vec<bool> {
         let had = columns.iter().zip(&self.columns).filter(|(has, _)| **has);
         had.map(|(_, is_required)| *is_required).collect()
@@ -123,7 +123,7 @@ impl Planned {
 }
 
 /// Builds a projection. It is merged with a projection below if the lower projection only selects
-/// columns, or if the upper projection selects each column computed there at most once.
+/// columns, or if the upper projection selects each computed column of the lower one at most once.
 pub(super) fn projected(
     mut outputs: Vec<ProjectionExpr>,
     mut input: Plan,
@@ -146,7 +146,8 @@ pub(super) fn projected(
     Ok(Arc::new(ProjectionExec::try_new_with_schema_metadata(outputs, input, output)?))
 }
 
-/// Whether the outputs only select columns from below, and each computed column at most once.
+/// Whether the outputs only select columns from the projection below, each computed column at most
+/// once.
 fn selects_each_once(outputs: &[ProjectionExpr], below: &[ProjectionExpr]) -> bool {
     let mut selected = vec![false; below.len()];
     outputs.iter().all(|own| {

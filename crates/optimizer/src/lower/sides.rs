@@ -15,7 +15,8 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use super::planned::{Plan, Planned, Requirements, mark_columns};
 use super::walk::Walk;
 
-/// Maximum number of rows that are cheap to hold in memory, regardless of the other side's size.
+/// Number of rows up to which a side is cheap to hold in memory, regardless of the other side's
+/// size.
 const FEW_ROWS: usize = 1 << 16;
 
 /// The columns to read from the two sides.

@@ -159,7 +159,7 @@ fn by_time(input: &Plan, order: &LexOrdering, rows: Option<usize>) -> Result<Opt
     if is_backward {
         return reversed(input, rows);
     }
-    // Reversing a scan twice preserves its direction and sets the row limit.
+    // Reversing the scan twice restores its direction. The second reversal sets the row limit.
     match reversed(input, None)? {
         Some(turned) => reversed(&turned, rows),
         None => Ok(None),

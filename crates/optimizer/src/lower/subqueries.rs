@@ -39,7 +39,7 @@ impl Subqueries {
         Ok(Self { plans, context: PhysicalPlanningContext::new(indexes, results) })
     }
 
-    /// Returns the context that resolves their values.
+    /// Returns the context that provides the sub-queries' values.
     pub(super) fn context(&self) -> &PhysicalPlanningContext {
         &self.context
     }

@@ -43,8 +43,8 @@ fn is_wrapped(plan: &Arc<dyn ExecutionPlan>) -> bool {
     any.is::<BoundedExec>()
 }
 
-/// Passes the join's inputs, from `first` onwards, in slices. A single input row may produce a huge
-/// number of output rows, and a huge number of input rows may produce none.
+/// Slices the join's inputs, starting with the input at index `first`. A single input row may
+/// produce a huge number of output rows, and a huge number of input rows may produce none.
 fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<dyn ExecutionPlan>> {
     let paced = |(number, input): (usize, &Arc<dyn ExecutionPlan>)| {
         let input = Arc::clone(input);
@@ -54,8 +54,8 @@ fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<d
     replace_children_if_necessary(join, inputs)
 }
 
-/// Adds a candidate filter below a sort of the first few rows. This is done at execution time,
-/// because each execution creates the sort's dynamic filter anew.
+/// Adds a candidate filter below a top-k sort. The filter is added at execution time, because each
+/// execution creates a new dynamic filter for the sort.
 fn of_candidates(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
     let filter = sort.dynamic_expressions_produced().pop();
@@ -74,9 +74,9 @@ struct BoundedExec {
 enum How {
     /// An operator, with metrics if it has none of its own.
     Bounded(Option<ExecutionPlanMetricsSet>),
-    /// An input of a join, passed in slices.
+    /// A join input that is passed to the join in slices.
     Paced,
-    /// The input of a sort of the first few rows, with the sort's filter.
+    /// The input of a top-k sort, with the sort's dynamic filter.
     Candidates(Arc<dyn PhysicalExpr>),
 }
 

@@ -50,7 +50,8 @@ impl OptimizerRule for DependentKeys {
                 Ok(group.map_or_else(|| Transformed::no(expr), Transformed::yes))
             };
             let computed = key.clone().unalias().transform(group).data()?;
-            // The rule for equal keys no longer processes this key.
+            // Normalises the computed key here, because the rule that normalises keys no longer
+            // sees it.
             let data_type = key.get_type(node.input.schema())?;
             let computed = as_key(&computed, &data_type).unwrap_or(computed);
             Ok(computed.alias_qualified(qualifier, name))

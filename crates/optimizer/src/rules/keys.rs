@@ -1,6 +1,6 @@
 //! Logical rule: normalises values to keys. Groups, partitions, peers and sorts then treat values
-//! as one if they compare equal but have different bits: both zeros of DOUBLE, FLOAT and DOUBLE[],
-//! and PERIOD in different units. Joins normalise DOUBLE and FLOAT keys themselves.
+//! that compare equal as the same, even if their bits differ: both zeros of DOUBLE, FLOAT and
+//! DOUBLE[], and PERIOD in different units. Joins normalise DOUBLE and FLOAT keys themselves.
 
 use std::borrow::Cow;
 

@@ -1,10 +1,10 @@
 //! Logical rule: moves conditions closer to the rows that they test.
 //!
-//! A condition that reads no column must not move below nodes that produce rows from empty input,
-//! such as totals and filled buckets. `DataFusion`'s rule moves such a condition below any node,
-//! and derives new ones from conditions on constant columns. Volatile conditions must not move
-//! below such nodes either: if a node produces several rows from one row, the condition must be
-//! evaluated for each of them.
+//! Some nodes output rows even for empty input, such as totals and filled buckets. A condition that
+//! reads no column must not move below them, but `DataFusion`'s rule moves it below any node. The
+//! rule also derives new conditions of this kind from conditions on constant columns. Volatile
+//! conditions must not move below these nodes either: if a node outputs several rows for one input
+//! row, the condition must be evaluated for each of them.
 
 use std::sync::Arc;
 

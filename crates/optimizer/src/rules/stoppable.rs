@@ -17,8 +17,7 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use tidemark_operators::check_stop;
 use tidemark_types::bounded::folding;
 
-/// Checks whether the statement may continue before each application of the inner rule, once per
-/// node.
+/// Before each application of the inner rule to a node, checks whether the statement may continue.
 #[derive(Debug)]
 pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
 

@@ -193,7 +193,7 @@ impl Clock {
         while left > 0 && weekday(value) >= 5 {
             walk(&mut value, &mut left)?;
         }
-        // From a working day, five working days are one week.
+        // Starting from a working day, five working days are exactly one week.
         value = value.checked_add(step.checked_mul(left / 5 * 7)?.checked_mul(day)?)?;
         left %= 5;
         while left > 0 {

@@ -2,8 +2,8 @@
 
 use crate::timestamp::TimestampUnit;
 
-/// Maximum number of intervals, and of strings expanded from brackets. It prevents a short string
-/// from exhausting memory.
+/// Maximum number of intervals, and of strings expanded from brackets. The limit prevents a short
+/// string from exhausting memory.
 const MAX_INTERVALS: usize = 100_000;
 
 /// Maximum length of an interval string, in bytes.

@@ -13,7 +13,7 @@ pub(super) fn split_mark(text: &str, mark: char) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the offset of the first such character outside brackets.
+/// Returns the offset of the first character outside brackets for which `is_mark` returns true.
 pub(super) fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Option<usize> {
     let mut depth = 0_i32;
     for (at, c) in text.char_indices() {

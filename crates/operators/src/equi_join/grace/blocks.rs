@@ -36,8 +36,8 @@ pub(super) struct Blocks {
     _memory: MemoryReservation,
 }
 
-/// For a join type that also returns unmatched right rows, returns the join type that yields only
-/// each block's pairs.
+/// Maps a join type that also returns unmatched right rows to the join type without them, which is
+/// used to join a single block. Returns `None` for all other join types.
 fn pairs(kind: JoinType) -> Option<JoinType> {
     match kind {
         JoinType::Right => Some(JoinType::Inner),

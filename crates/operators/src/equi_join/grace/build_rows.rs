@@ -102,7 +102,7 @@ impl MaterializedRows {
         chained(rows.schema(), materialized, Arc::new(memory), rest.chain(rows).boxed())
     }
 
-    /// Returns these rows, with their reserved memory as the budget for the joins that use them.
+    /// Returns these rows, and their reserved memory as a budget for the joins that use them.
     pub(super) fn prepaid(self) -> (Vec<RecordBatch>, Arc<MemoryBudget>) {
         (self.batches, MemoryBudget::reserved(self.memory))
     }

@@ -108,7 +108,7 @@ impl Joiner {
     }
 }
 
-/// Whether a join can return rows, depending on whether its left and right sides have rows.
+/// Whether a join can return rows. `left` and `right` specify whether each side has rows.
 fn has_rows(kind: JoinType, left: bool, right: bool) -> bool {
     match kind {
         JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => left && right,

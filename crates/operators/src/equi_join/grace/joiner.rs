@@ -23,10 +23,10 @@ use crate::operator::{Input, Run};
 pub(super) const LEFT: usize = 0;
 pub(super) const RIGHT: usize = 1;
 
-/// A join of files may use 1/n of the memory for joins. Several such joins may run at once, with
-/// sorts above them.
+/// A join of files may use up to 1/n of the memory for joins. Several such joins may run at once,
+/// with sorts above them.
 const FILES_MEMORY_DIVISOR: usize = 4;
-/// A join of files may always use 1/n of the memory for joins.
+/// A join of files is guaranteed 1/n of the memory for joins.
 const MIN_MEMORY_DIVISOR: usize = 64;
 
 /// The join of a single partition.

@@ -19,7 +19,7 @@ const MERGE_MEMORY_DIVISOR: usize = 4;
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     memory: MemoryReservation,
-    /// Maximum size of the unsorted rows, in bytes. The total may be twice as high.
+    /// Maximum size of the unsorted rows, in bytes. The total memory may be twice this size.
     max_bytes: usize,
     state: Mutex<State>,
 }
@@ -29,8 +29,8 @@ struct State {
     used: usize,
     /// Whether unused memory is returned to the query's pool.
     is_settled: bool,
-    /// Whether one of the sort's memory requests failed or the sort has read all rows. It then
-    /// sorts the rows in memory and requests a little more memory to concatenate batches.
+    /// Whether one of the sort's memory requests failed, or the sort has read all rows. The sort
+    /// then sorts its rows in memory and requests a little more memory to concatenate batches.
     is_sorting: bool,
     /// Whether the sort has read all rows.
     has_ended: bool,

@@ -24,7 +24,7 @@ use crate::bounded::bytes::{memory_bytes, rows_of_bytes};
 use crate::materialize::{again, with_schema};
 use crate::operator::Run;
 
-/// All sorts of one join may together use 1/n of the memory for joins.
+/// Together, the sorts of one join may use 1/n of the memory for joins.
 const SORT_MEMORY_DIVISOR: usize = 8;
 /// Minimum number of batches that must fit in a sort's memory.
 const BATCHES: usize = 16;

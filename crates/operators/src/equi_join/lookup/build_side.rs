@@ -97,7 +97,8 @@ impl BuildSide {
         let keys =
             join.keys.iter().map(|(_, own)| own.evaluate(&rows)?.into_array(rows.num_rows()));
         let columns = keys.collect::<Result<Vec<_>>>()?;
-        // Per row, either the IDs of two key columns and of their pairs, or the row lists.
+        // Each row needs three numbers: the IDs of two key columns and of their pairs, or the row
+        // lists.
         let base = memory_bytes(&rows) + 3 * size_of::<u32>() * rows.num_rows();
         let reserved = Reserved { run, memory: &memory };
         let Some((keys, numbers)) = KeyIndex::of(&columns, join.nulls, base, &reserved)? else {

@@ -15,7 +15,7 @@ use crate::scan::kind::Scan;
 /// A partition's first and last times; `None` if it has no rows.
 pub(crate) type Span = Option<(i64, i64)>;
 
-/// Returns the time span of each partition of a plan whose rows are in this scan's order. Returns
+/// For a plan with rows in this scan's order, returns the time span of each partition. Returns
 /// `None` if the spans are unknown.
 pub(super) fn spans(plan: &Input, scan: &SliceScan) -> Result<Option<Vec<Span>>> {
     let own = scan.spans()?;

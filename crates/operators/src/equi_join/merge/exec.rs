@@ -70,7 +70,7 @@ impl MergeJoin {
             return Ok(None);
         }
         match join.join_type() {
-            // Tries the right side as the leading side first because the left side has fewer rows.
+            // Tries the right side as the leading side first, because the left side has fewer rows.
             JoinType::Inner => match Self::of(join, &right, &left, JoinSide::Right)? {
                 None => Self::of(join, &left, &right, JoinSide::Left),
                 chosen => Ok(chosen),
@@ -101,7 +101,7 @@ impl MergeJoin {
         Ok(operator.map(|operator| OperatorExec::plan(operator, inputs, &join.schema())))
     }
 
-    /// Returns the output columns that contain the timestamp that orders the rows.
+    /// Returns the output columns that contain the timestamp by which the rows are ordered.
     fn times_of_output(&self) -> impl Iterator<Item = usize> {
         let column = |side: usize| self.times[side].downcast_ref::<Column>().map(Column::index);
         let (lead, other) = (column(FIRST), column(OTHER));

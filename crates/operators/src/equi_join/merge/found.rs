@@ -21,7 +21,7 @@ pub(super) enum MatchingRows<'a> {
     One(&'a RecordBatch, UInt32Array),
     /// Rows of several batches, each as a packed batch index and row index.
     Several(&'a [RecordBatch], UInt64Array),
-    /// No rows, but nulls of these types.
+    /// Only nulls, in columns of these types.
     Nulls(&'a SchemaRef),
 }
 

@@ -170,8 +170,8 @@ impl Merger {
         Ok(())
     }
 
-    /// Returns the end of the leading batch's rows whose matches are all in memory. Excludes rows
-    /// whose timestamp may also occur in the next batch of the other side.
+    /// Returns the row of the leading batch up to which all matches are in memory. A row is
+    /// excluded if its timestamp may also occur in the next batch of the other side.
     async fn known_end(&mut self) -> Result<usize> {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else { return Ok(0) };
         let last = chunk.last();

@@ -24,8 +24,7 @@ use crate::keys::set::KeySet;
 use crate::materialize::{begin, chained, pause, with_schema};
 use crate::operator::Run;
 
-/// Maximum size of the set of keys found in a partition, as a multiple of the size of the set of
-/// all outer keys.
+/// Maximum ratio of the size of the keys found in a partition to the size of all outer keys.
 const FOUND_KEYS_RATIO: usize = 3;
 
 /// Number of ID arrays in use while key IDs are assigned: one for each of two columns and one for
@@ -298,7 +297,7 @@ impl OuterRows {
         (all.left == 0).then(|| take(&mut all.sets))
     }
 
-    /// Returns which rows of a batch have a key that was found.
+    /// Returns which rows of a batch have a key that occurs on the inner side.
     pub(super) fn found(
         join: &SemiJoin,
         batch: &RecordBatch,

@@ -19,8 +19,8 @@ pub(super) struct Keyed {
     pub(super) plan: LogicalPlan,
     /// Outer expressions, and the names of the `plan` columns that must equal them.
     pub(super) on: Vec<(Expr, String)>,
-    /// Additional condition over outer expressions and unqualified columns of `plan`; `plan` then
-    /// has one row per key.
+    /// Additional condition over outer expressions and unqualified columns of `plan`. If there is
+    /// one, `plan` has one row per key.
     pub(super) filter: Option<Expr>,
 }
 

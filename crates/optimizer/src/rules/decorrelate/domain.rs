@@ -308,7 +308,7 @@ impl Domain {
         fetch: Option<usize>,
         input: LogicalPlan,
     ) -> Result<LogicalPlan> {
-        // The order that determines the first rows is below the projection.
+        // Looks below a projection for the order that determines which rows are the first.
         let (input, order) = match input {
             LogicalPlan::Projection(node) => {
                 let input = self.limited(skip, fetch, Arc::unwrap_or_clone(node.input))?;

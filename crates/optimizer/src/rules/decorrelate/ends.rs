@@ -1,6 +1,5 @@
-//! A comparison of a sub-query's rows with the outer rows, in addition to keys. At least one of a
-//! key's rows passes if the row with the minimum value, the row with the maximum value or a row
-//! with null passes.
+//! Comparisons of a sub-query's rows with the outer rows, in addition to equal keys. To find out
+//! whether any row of a key passes, only its minimum value, its maximum value and null are tested.
 
 use std::sync::Arc;
 

@@ -142,7 +142,7 @@ impl Inner {
     }
 }
 
-/// Joins built so far; each has a unique name.
+/// State of the joins built so far; each has a unique name.
 #[derive(Default)]
 struct Joins {
     made: usize,
@@ -270,8 +270,8 @@ impl Joins {
     }
 
     /// Replaces the sub-queries in an expression with columns added to `input`. Domains are built
-    /// from `outer`, the rows before any columns were added. Otherwise, each further sub-query
-    /// would double the plan.
+    /// from `outer`, the rows before any columns were added. If they were built from `input`, each
+    /// further sub-query would double the plan.
     fn replaced(
         &mut self,
         expr: Expr,
@@ -406,8 +406,8 @@ fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
     plan.exists(|node| Ok(node.schema().iter().any(|(_, own)| own.name().starts_with(&prefix))))
 }
 
-/// Returns the lowest left input of the joins around a LATERAL that has all columns the LATERAL
-/// reads. That input contains every value found in the joined rows. Using the joined rows instead
+/// Of the joins around a LATERAL, returns the lowest left input that has all columns read by the
+/// LATERAL. That input contains every value found in the joined rows. Using the joined rows instead
 /// would double the plan for each LATERAL in a sequence.
 fn source_of<'p>(rows: &'p LogicalPlan, read: &[Expr]) -> &'p LogicalPlan {
     let LogicalPlan::Join(join) = rows else { return rows };

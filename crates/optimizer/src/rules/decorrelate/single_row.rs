@@ -35,8 +35,8 @@ pub(super) fn is_certain(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// Returns the value of a plan with at most one row. It is null if there is no row, even for a
-/// column that is never null.
+/// Returns the value of a plan with at most one row. The value is null if there is no row, even if
+/// the column itself is never null.
 pub(super) fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
     let (qualifier, field) = plan.schema().qualified_field(0);
     if field.is_nullable() {
