@@ -413,8 +413,8 @@ impl NativeChunk {
     /// which may be much later.
     ///
     /// While 10 M rows are read at full speed, the bytes in memory amount to 19 MiB as JSON and 1
-    /// MiB as CSV; without copying, to 29 and 25 MiB. A long row is passed without copying, because
-    /// copying 64 MiB blocks the JavaScript thread for more than 50 ms.
+    /// MiB as CSV; without copying, they amount to 29 and 25 MiB. A long row is passed without
+    /// copying, because copying 64 MiB blocks the JavaScript thread for more than 50 ms.
     fn new(env: &Env, Chunk { bytes, rows }: Chunk) -> napi::Result<Self> {
         let bytes = match bytes.len() {
             LONG_ROW_BYTES.. => ArrayBuffer::from_data(env, bytes)?,

@@ -166,7 +166,7 @@ export type Setting = {
    */
   readonly key: string;
   /**
-   * The environment variable that sets it.
+   * The environment variable that sets the key.
    */
   readonly environmentVariable: string;
   /**
@@ -182,7 +182,7 @@ export type Setting = {
    */
   readonly sensitive: boolean;
   /**
-   * Whether a configuration reload applies it.
+   * Whether a configuration reload applies changes to the key.
    */
   readonly reloadable: boolean;
 };
@@ -794,14 +794,14 @@ export type TableColumn = {
    */
   readonly type: string;
   /**
-   * Whether it is the designated timestamp.
+   * Whether this column is the designated timestamp.
    */
   readonly designated: boolean;
 };
 
 export type ActiveQuery = {
   /**
-   * Its id, for `cancelQuery`.
+   * The query's id, for `cancelQuery`.
    */
   readonly queryId: number;
   /**
@@ -850,7 +850,7 @@ export type LogLine = {
    */
   readonly level: LogLevel;
   /**
-   * The crate or component that logged it.
+   * The crate or component that logged the event.
    */
   readonly component: string;
   /**

@@ -26,7 +26,7 @@ pub struct TableColumn {
     /// The SQL type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Whether it is the designated timestamp.
+    /// Whether this column is the designated timestamp.
     pub designated: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct TableColumn {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ActiveQuery {
-    /// Its id, for `cancelQuery`.
+    /// The query's id, for `cancelQuery`.
     pub query_id: u64,
     /// Name of the user who runs the query.
     pub user: String,

@@ -33,7 +33,7 @@ pub struct Damage {
 pub struct LogLine {
     /// Its level.
     pub level: LogLevel,
-    /// The crate or component that logged it.
+    /// The crate or component that logged the event.
     pub component: &'static str,
     /// What happened.
     pub event: &'static str,

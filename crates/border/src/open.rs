@@ -97,12 +97,12 @@ pub struct OpenOptions {
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum CommitMode {
-    /// Power loss.
+    /// Survives power loss.
     #[default]
     Sync,
-    /// Process termination immediately after the commit, and power loss after a short delay.
+    /// Survives process termination immediately, and power loss after a short delay.
     Async,
-    /// Process termination, but not power loss.
+    /// Survives process termination, but not power loss.
     NoSync,
     /// The same as `sync`.
     Adaptive,
@@ -129,7 +129,7 @@ pub enum Verify {
 pub struct Setting {
     /// The key's name.
     pub key: String,
-    /// The environment variable that sets it.
+    /// The environment variable that sets the key.
     pub environment_variable: String,
     /// The effective value; for a secret, only whether it is set.
     pub value: String,
@@ -137,6 +137,6 @@ pub struct Setting {
     pub source: String,
     /// Whether the value is a secret.
     pub sensitive: bool,
-    /// Whether a configuration reload applies it.
+    /// Whether a configuration reload applies changes to the key.
     pub reloadable: bool,
 }

@@ -33,8 +33,8 @@ const INTERVAL_PER_FEED: Duration = Duration::from_millis(1);
 /// Interval between checks for tables that clients no longer follow.
 const FORGET_EVERY: Duration = Duration::from_mins(1);
 
-/// Announces commits to waiting feeds while the database is open, and unfollows tables without
-/// feeds.
+/// Announces commits to waiting feeds while the database is open. Also unfollows tables that no
+/// feed has followed recently.
 pub(crate) async fn announce_commits(database: Weak<Database>) {
     let mut times = tokio::time::interval(ANNOUNCE_EVERY);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);

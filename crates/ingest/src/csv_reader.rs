@@ -21,7 +21,7 @@ use crate::record::{FieldRange, split_record};
 const BATCH_ROWS: usize = 65_536;
 /// Number of input bytes after which a batch is complete, regardless of its row count.
 const BATCH_BYTES: usize = 32 * 1024 * 1024;
-/// Number of bytes copied first when completing a split record.
+/// Number of bytes copied in the first attempt to complete a split record.
 const TOP_UP_BYTES: usize = 4 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -16,8 +16,8 @@ pub struct CsvColumn {
     /// means ISO formats; `epoch_s`, `epoch_ms`, `epoch_us` and `epoch_ns` mean a count of the
     /// named unit since 1970. For numbers, the pattern is the decimal mark.
     pub pattern: Option<String>,
-    /// Whether the column is NOT NULL. A row without a value is dropped, or ends the import if bad
-    /// values do so.
+    /// Whether the column is NOT NULL. A row without a value for this column is dropped. If bad
+    /// values end the import, the row ends it instead.
     pub required: bool,
     /// Whether the type was guessed from the beginning of the file. If so, a value that does not
     /// fit widens the type instead of causing an error, and the word `null` is read as null.

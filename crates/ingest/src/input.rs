@@ -9,7 +9,7 @@ use crate::number_text::plain_number;
 
 /// Maximum number of a value's characters shown in a message.
 const SHOWN_CHARACTERS: usize = 40;
-/// Minimum number of digits after a plus sign that count as a telephone number.
+/// Minimum number of digits after a plus sign for a value to count as a telephone number.
 const PHONE_DIGITS: usize = 7;
 /// Minimum number of digits in an integer that exceeds LONG.
 const LONG_DIGITS: usize = 19;
@@ -198,8 +198,8 @@ fn is_sentinel(sql_type: SqlType, text: &[u8]) -> bool {
     }
 }
 
-/// Whether a number is a plain integer. It has only digits or, if there is a decimal mark, groups
-/// of digits.
+/// Whether a number is written as an integer: digits only or, if a decimal mark is configured,
+/// digits that may be separated into groups.
 #[cold]
 fn is_integer(text: &[u8], mark: Option<u8>) -> bool {
     let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);

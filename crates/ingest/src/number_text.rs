@@ -49,7 +49,8 @@ fn push_integer(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
             Some(_) => return None,
             None if separator.is_some() && !is_group => return None,
             None => {
-                // The tail is an exponent; otherwise the text is not a number.
+                // Either the tail is an exponent, or the text is not a number, which the caller
+                // checks.
                 out.extend_from_slice(tail);
                 return Some(());
             }

@@ -210,7 +210,7 @@ fn append(parent: &Path, rows: usize, late: f64) -> (TempDir, [f64; 2]) {
     (root, taken)
 }
 
-/// Measures how many bytes per second this number of threads reads from memory.
+/// Measures the memory read bandwidth of this number of threads, in bytes per second.
 fn memory_bandwidth(threads: usize) -> f64 {
     let words: Vec<u64> = (0..32 << 20).collect();
     let chunk = words.len() / threads;
@@ -277,8 +277,7 @@ fn sum(values: &[f64]) -> f64 {
     rest + queue.iter().sum::<f64>()
 }
 
-/// Sync time of the disk that the performance goals assume. Syncs on slower disks are not delayed
-/// further.
+/// Sync time of the disk that the performance goals assume. On slower disks, no delay is added.
 const SYNC: Duration = Duration::from_millis(2);
 
 /// A disk whose syncs take at least [`SYNC`].

@@ -328,7 +328,8 @@ pub(crate) fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
         let text = std::str::from_utf8(&bytes).ok()?;
         let (name, crc) = text.strip_suffix('\n')?.split_once(' ')?;
         let number: u64 = name.strip_prefix("manifest.")?.parse().ok()?;
-        // Compares the checksum as a string rather than a number, so that every bit counts.
+        // Compares the checksum as a string rather than a number, so that a change to any bit of
+        // the string is detected.
         let expected = format!("{:08x}", crc32c::crc32c(name.as_bytes()));
         (expected == crc && number > 0).then_some(number)
     };

@@ -30,8 +30,8 @@ pub enum Pressure {
 /// Memory use and its limit.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Log bytes that no checkpoint has written to segments. The rows in memory are about the same
-    /// size.
+    /// Size in bytes of the log records whose rows no checkpoint has written to segments yet. The
+    /// rows in memory are about the same size.
     unwritten: AtomicU64,
     /// Writes are slowed above half of this limit and refused above it.
     limit: u64,

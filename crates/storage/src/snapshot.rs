@@ -195,7 +195,7 @@ fn retained_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
     bytes
 }
 
-/// Path and length of each of a table's segment files.
+/// Path and length of each segment file of a table.
 fn files(table: &TableSnapshot) -> Vec<(String, u64)> {
     let mut files = Vec::new();
     for partition in table.all_partitions() {
@@ -214,8 +214,8 @@ impl Snapshot {
         let known = self.pins.0.lock();
         let older = known.pins.iter().filter_map(|pin| {
             let snapshot = pin.snapshot.upgrade()?;
-            // One reference belongs to this function. If there is no other reference, the snapshot
-            // has been dropped in the meantime.
+            // One reference belongs to this function. If no other reference exists, the readers
+            // have dropped the snapshot in the meantime.
             let readers = Arc::strong_count(&snapshot) - 1;
             let (epoch, lsn) = (snapshot.epoch(), snapshot.lsn());
             (readers > 0).then(|| PinnedSnapshot {

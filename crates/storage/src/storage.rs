@@ -228,7 +228,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Number of log bytes whose rows are only in memory and in the log.
+    /// Size in bytes of the log records whose rows no checkpoint has written to segments yet.
     pub fn unwritten_bytes(&self) -> u64 {
         self.memory.unwritten()
     }
@@ -287,7 +287,8 @@ impl Storage {
         work(&generations)
     }
 
-    /// Makes everything committed so far durable. Returns its snapshot and the end of its log.
+    /// Makes everything committed so far durable. Returns a snapshot of that state, and the end of
+    /// the log.
     pub(crate) fn log_position(&self) -> EngineResult<(Arc<Snapshot>, LogPosition)> {
         let mut writer = self.writer.lock();
         self.flush_locked(&mut writer)?;
@@ -369,14 +370,15 @@ impl Storage {
                 ticket.finish(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
             }
         }
-        // Reported last: the next attempt must see a conflicting change in this group.
+        // Conflicts are reported last, so that the next attempt already sees the conflicting change
+        // in this group.
         for (ticket, error) in refused {
             ticket.finish(Err(error));
         }
     }
 
-    /// Applies a transaction's changes to its group's snapshot, and writes them to its record.
-    /// Returns the tables that the transaction changes.
+    /// Applies a transaction's changes to the group's snapshot, and writes them to the
+    /// transaction's record. Returns the tables that the transaction changes.
     fn stage(
         &self,
         work: Vec<Prepared>,

@@ -18,8 +18,8 @@ use crate::crash::small_options;
 use crate::model::Model;
 use crate::workload::{Action, Client, History};
 
-/// Number of client sessions that write to the root, enough to create several dictionary files and
-/// a chain of manifests.
+/// Number of client sessions that write to the root. They create several dictionary files and a
+/// chain of manifests.
 const SESSIONS: usize = 4;
 /// Sizes in bytes of a segment's trailer and of each section entry in its footer.
 const TRAILER_BYTES: usize = 24;
@@ -50,7 +50,8 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for _ in 0..flips {
-        // Chooses the file first, so that the small pointer file is hit as often as the log.
+        // Chooses a file before an offset, so that the small pointer file is hit as often as the
+        // log.
         let Some((path, bytes)) = files.choose(&mut rng) else { continue };
         let offset = rng.random_range(0..bytes.len());
         let mask = 1 << rng.random_range(0..8);

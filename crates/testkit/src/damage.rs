@@ -184,8 +184,8 @@ impl Case<'_> {
     }
 
     /// Whether an older state is acceptable. If the log is truncated, its last commits appear never
-    /// to have happened. Without syncs, a segment that no checkpoint references has the same
-    /// effect.
+    /// to have happened. Without syncs, damage to a segment that no checkpoint references has the
+    /// same effect.
     fn may_be_older(&self) -> bool {
         let synced = self.options.commit_mode == CommitMode::Sync;
         self.path.starts_with("db/log/") || (self.path.rsplit('.').next() == Some("seg") && !synced)

@@ -29,7 +29,7 @@ pub struct FaultReport {
     pub calls: u64,
 }
 
-/// One run's failing call and its error.
+/// The call that fails in one run, and the error that it returns.
 #[derive(Debug, Clone, Copy)]
 struct Fault {
     seed: u64,

@@ -1,7 +1,7 @@
 //! Read-ahead of mapped files.
 
-/// Size of a request in bytes. Per request, the system reads at most the disk's read-ahead size,
-/// which is at least this large.
+/// Size of a request in bytes. Per request, the system reads no more than the disk's read-ahead
+/// size, and that size is at least this large.
 const REQUEST_BYTES: usize = 128 << 10;
 
 /// Requests exactly these bytes of a mapped file. Without this call, the first access also reads

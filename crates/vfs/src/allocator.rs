@@ -17,12 +17,12 @@ pub fn release_memory() {
 }
 
 /// Keeps mimalloc's main heap usable after the thread that loaded this library ends. Each thread
-/// calls it before the library's first use; other threads are not affected.
+/// must call this function before it first uses the library. Other threads are not affected.
 ///
-/// mimalloc assigns its main heap to the loading thread and recognises the thread by its ID. When
-/// the thread ends, a destructor clears the heap. A later thread that gets the same ID would still
-/// receive the cleared heap, and would crash: Node.js workers load the addon and end. Without the
-/// destructor, the later thread continues with the intact heap.
+/// mimalloc assigns its main heap to the loading thread and recognises that thread by its ID. When
+/// the thread ends, a destructor clears the heap. A later thread with the same ID would receive the
+/// cleared heap and crash. This happens in practice, because Node.js workers load the addon and
+/// end. Without the destructor, the later thread continues with the intact heap.
 #[cfg(unix)]
 pub fn retain_main_heap() {
     unsafe extern "C" {

@@ -88,7 +88,7 @@ impl Watched {
         let range = free_range();
         range.faults.store(0, Ordering::Relaxed);
         range.len.store(len, Ordering::Relaxed);
-        // Stored last, because from then on the handler treats the range as ours.
+        // The start is stored last, because from then on the handler treats the range as ours.
         range.start.store(start, Ordering::Release);
         Self(range)
     }
@@ -121,8 +121,8 @@ fn free_range() -> &'static Range {
     &block.ranges[0]
 }
 
-/// Number of failed reads of mapped pages since the process started. While it does not change, all
-/// maps contain the bytes of their files.
+/// Number of failed reads of mapped pages since the process started. As long as the number does not
+/// change, all maps contain the bytes of their files.
 pub fn faults() -> u64 {
     FAULTS.load(Ordering::SeqCst)
 }
@@ -182,7 +182,7 @@ fn cover(range: &Range, address: usize) -> bool {
     let retained = unsafe { *errno };
     let from = address & !(page - 1);
     let end = range.start.load(Ordering::Acquire) + range.len.load(Ordering::Acquire);
-    // Counted first, so that any thread that sees a zero also sees the count.
+    // The fault is counted first, so that any thread that reads a zero also sees the new count.
     range.faults.fetch_add(1, Ordering::SeqCst);
     FAULTS.fetch_add(1, Ordering::SeqCst);
     // SAFETY: the pages are in one of our maps, which the faulting thread keeps alive (it holds the

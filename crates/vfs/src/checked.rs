@@ -52,8 +52,8 @@ impl CheckedKeys {
         &self.keys
     }
 
-    /// Greatest key of a valid slot; -1 if there is no valid slot. Only an upper bound after
-    /// [`Self::slice`].
+    /// Greatest key of a valid slot; -1 if there is no valid slot. After [`Self::slice`], this is
+    /// only an upper bound.
     #[must_use]
     pub fn max_key(&self) -> i32 {
         self.max

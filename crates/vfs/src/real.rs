@@ -140,7 +140,8 @@ impl RealVfs {
             }
             Err(errno) => return Err(failed(&errno.into())),
         }
-        // Only informative; the kernel's lock decides. A full disk does not prevent startup.
+        // The content is only informative, because the kernel's lock decides. A full disk must not
+        // prevent startup, so an error is ignored.
         let holder = format!("{}\n", std::process::id());
         let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
         Ok(RealLock { file })
@@ -189,8 +190,8 @@ impl Vfs for RealVfs {
     fn settle(&self, path: &str) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(self.path(path))?;
         file.sync_data()?;
-        // All cached pages are now clean, so this call drops them. It is only advice, and ignoring
-        // it does no harm.
+        // All cached pages are now clean, so this call drops them. The call is only advice to the
+        // kernel, so its failure does no harm.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(())
     }

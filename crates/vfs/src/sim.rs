@@ -18,7 +18,7 @@ use crate::{DirEntry, OpenMode, Space, Vfs, VfsFile, VfsLock};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimFault {
     /// The power fails at operation `at`. This operation and all later ones return an error, but
-    /// the operation itself may have reached the disk.
+    /// operation `at` may nevertheless have reached the disk.
     PowerLoss {
         /// Operation number.
         at: u64,
@@ -231,8 +231,8 @@ impl SimVfs {
         self.state.lock().operations
     }
 
-    /// Returns a disk state that a power loss now may leave, chosen by `seed`. Injected sync skips
-    /// remain in effect; this file system is unchanged.
+    /// Returns a disk state that a power loss at this point may leave. `seed` selects the state.
+    /// Injected sync skips remain in effect; this file system is unchanged.
     #[must_use]
     pub fn power_loss(&self, seed: u64) -> Self {
         let state = self.state.lock();
@@ -271,7 +271,8 @@ impl SimVfs {
     }
 }
 
-/// Faults of the protocol under test, which survive a restart.
+/// Returns the faults that represent errors in the protocol under test. These faults survive a
+/// restart.
 fn lasting(faults: &[SimFault]) -> Vec<SimFault> {
     let lasts = |fault: &&SimFault| {
         use SimFault::{InPlace, SkipDirSync, SkipSync};

@@ -114,8 +114,8 @@ impl SimFile {
     }
 
     pub(crate) fn truncate(&mut self) {
-        // Only temporary files are emptied while durable. Emptying a file is modelled as
-        // immediately durable, which loses more data than necessary.
+        // The only durable files that are ever emptied are temporary files. Emptying a file is
+        // modelled as immediately durable, which loses more data than necessary.
         *self = Self::default();
     }
 
@@ -207,7 +207,7 @@ fn persist(
 pub(crate) struct SimDisk {
     pub(crate) files: BTreeMap<Inode, SimFile>,
     pub(crate) directories: BTreeMap<String, SimDirectory>,
-    /// Directories whose own name is durable.
+    /// Directories whose own names are durable.
     durable_directories: BTreeSet<String>,
     /// Directory renames that are not yet durable: old and new path.
     moved: Vec<(String, String)>,

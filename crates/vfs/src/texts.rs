@@ -11,7 +11,7 @@ pub const STRINGS_PER_CHUNK: usize = 1024;
 pub const INLINE_BYTES: u32 = 12;
 /// High bit of each byte, which no ASCII character has.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-/// Bytes between the strings that may be read along with them.
+/// Maximum gap in bytes between two strings that are read together.
 const GAP_BYTES: usize = 4 << 10;
 /// Maximum size in bytes of strings processed together.
 const MAX_BYTES: usize = 4 << 20;

@@ -38,7 +38,7 @@ fn trades() -> (Vec<Field>, RecordBatch) {
     (fields, batch.expect("columns of equal length"))
 }
 
-/// Returns this thread's CPU time, so that load on the machine does not distort the result. Returns
+/// Returns this thread's CPU time, which is independent of other load on the machine. Returns
 /// elapsed time if the system does not report CPU time.
 fn processor_time(start: Instant) -> Duration {
     let nanos = std::fs::read_to_string("/proc/thread-self/schedstat")

@@ -270,7 +270,7 @@ impl Arena<'_> {
             DataType::Boolean => {
                 let bits = array.as_boolean().values().sliced();
                 let values = self.put_buffer(bits.as_slice())?;
-                // The reader requires one byte per value, although it uses only one bit.
+                // The reader requires one byte per value, although only one bit of it is used.
                 self.put_zeros(rows.saturating_sub(bits.len()));
                 self.put_array_struct(rows, array.nulls(), &[validity, values], &[], 0)
             }

@@ -174,12 +174,12 @@ fn push_rare_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize, delimiter:
             let valid = nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(());
             quoted(out, valid, |out, ()| cells::push_interval(out, [*lo, *hi], row));
         }
-        // As observed in QuestDB, BINARY has no text form here; NULL is an empty field.
+        // As in QuestDB, BINARY has no text form here, and NULL is an empty field.
         _ => {}
     }
 }
 
-/// As observed in QuestDB, CHAR is unquoted unless that would break the line.
+/// As in QuestDB, CHAR is unquoted unless that would break the line.
 fn push_bare_char(out: &mut Vec<u8>, unit: u16, delimiter: u8) {
     let breaks = [b'"', b'\r', b'\n', delimiter].map(u16::from).contains(&unit);
     if !breaks {

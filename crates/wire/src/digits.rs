@@ -38,9 +38,9 @@ pub(crate) fn push_float(out: &mut Vec<u8>, value: f32) {
     number_text::write_f32(out, value);
 }
 
-/// Writes values with up to eight decimal places without a shortest-digits search. If `n / 1e8 ==
-/// value` and `n` is below 1e15, then `n` has at most 15 digits. A decimal with at most 15 digits
-/// is the only shortest text of its double.
+/// Writes values with up to eight decimal places without searching for the shortest representation.
+/// If `n / 1e8 == value` and `n` is below 1e15, then `n` has at most 15 digits. A decimal with at
+/// most 15 digits is the only shortest text of its double.
 #[inline]
 fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
     let magnitude = value.abs();

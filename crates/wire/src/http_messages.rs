@@ -26,9 +26,9 @@ pub enum HttpMessage {
         /// Length of the request in bytes.
         len: usize,
     },
-    /// Incomplete, but may still match.
+    /// An incomplete request that may still match.
     Incomplete,
-    /// No match, or SQL text that must be refused.
+    /// A request that does not match, or whose SQL text must be refused.
     Other,
 }
 

@@ -1,8 +1,8 @@
 //! Rows partitioned by time: one Parquet file per partition, in directories with the usual Hive
 //! names (`year=2026/month=01/rows.parquet`), all in one ZIP archive.
 //!
-//! Rows arrive in timestamp order, so only one file is open at a time. If a partition comes up
-//! again, another file is written for it.
+//! Rows arrive in timestamp order, so only one file is open at a time. If a partition recurs,
+//! another file is written for it.
 
 use std::collections::HashMap;
 
@@ -25,11 +25,11 @@ pub(crate) struct ParquetArchive {
     timestamp: usize,
     options: ParquetOptions,
     archive: ZipStream,
-    /// The partition whose file is being written, and the file.
+    /// The open file and the partition that the file belongs to. The partition comes first.
     open: Option<(Option<i64>, ParquetFile)>,
     /// Number of files per partition so far.
     files: HashMap<Option<i64>, u32>,
-    /// Bytes of the file to be moved into the archive.
+    /// The open file's encoded bytes, which are moved into the archive.
     bytes: Vec<u8>,
 }
 

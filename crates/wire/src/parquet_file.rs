@@ -72,8 +72,9 @@ const LONG_DICTIONARY_BYTES: usize = 256 * 1024;
 /// Number of rows at the start that are sampled for repeated values.
 const SAMPLE_ROWS: usize = 4096;
 
-/// Number of columns above which none is delta-encoded, because parquet-rs allocates a megabyte per
-/// such column, regardless of the row count.
+/// Maximum number of columns for which delta encoding is used. If a file has more, no column is
+/// delta-encoded, because parquet-rs allocates a megabyte per such column, regardless of the row
+/// count.
 const MAX_DELTA_COLUMNS: usize = 128;
 
 /// Parquet file options.

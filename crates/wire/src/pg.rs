@@ -152,8 +152,8 @@ fn push_word(out: &mut Vec<u8>, value: Option<[u8; 8]>) {
     out.extend_from_slice(&cell);
 }
 
-/// Appends a string's length and bytes. Strings longer than 2 GiB need no check here, because their
-/// rows are too long and are refused.
+/// Appends a string's length and bytes. Strings longer than 2 GiB need no check here, because rows
+/// that contain them exceed the row size limit and are refused.
 #[inline]
 fn push_sized_text(out: &mut Vec<u8>, text: Option<&str>) {
     let length = text.map_or(NULL_LENGTH, |text| text.len() as i32);
@@ -208,7 +208,7 @@ fn push_text(
             put(out, values.text(row), |out, text| out.extend_from_slice(text.as_bytes()))
         }
         Column::Doubles(arrays) => put(out, arrays.get(row), |out, array| {
-            // Postgres has one empty array, which has no dimensions.
+            // In Postgres, every empty array is the same value, without dimensions.
             let shape = if array.values.is_empty() { &[0] } else { array.shape };
             DoubleArray { shape, ..array }.write_text(out, &PG_ARRAY, push_double);
         }),

@@ -47,9 +47,9 @@ pub enum PgMessage<'b> {
         /// Length of the message in bytes.
         len: usize,
     },
-    /// Incomplete, but may still match.
+    /// An incomplete message that may still match.
     Incomplete,
-    /// No match, or a Bind that must be refused.
+    /// A message that does not match, or a Bind that must be refused.
     Other,
 }
 

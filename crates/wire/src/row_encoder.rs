@@ -33,8 +33,8 @@ pub enum RowFormat {
     },
     /// pgwire `DataRow` messages.
     Pg {
-        /// 0 is text, 1 is binary. Empty means all text; one entry applies to all columns;
-        /// otherwise one per column.
+        /// Format codes: 0 is text, 1 is binary. An empty list selects text for all columns. A
+        /// single code applies to all columns. Otherwise, the list contains one code per column.
         format_codes: Vec<i16>,
         /// Whether `TIMESTAMP_NS` text has nine fractional digits instead of six.
         nanoseconds: bool,
@@ -111,8 +111,8 @@ impl RowEncoder {
         }
     }
 
-    /// Returns the number of rows that fit in the open chunk; 0 if it must be closed. Only QWP has
-    /// a limit.
+    /// Returns the number of rows that fit in the open chunk; 0 if the chunk must be closed. Only
+    /// QWP has a limit.
     #[must_use]
     pub fn free_rows(&self) -> usize {
         match &self.encoder {

@@ -6,7 +6,7 @@ use arrow_schema::DataType;
 
 use crate::columns::Text;
 
-/// Maximum ratio of dictionary size to rows seen at which the whole dictionary is escaped.
+/// The whole dictionary is escaped only if it has at most this many entries per row seen so far.
 const MAX_ESCAPED_PER_ROW: usize = 4;
 
 /// Escaped strings of one column's dictionary.

@@ -15,7 +15,7 @@ use crate::runtime::log::{self, Level};
 
 const LIVE: &str = "db";
 
-/// Runs CHECKPOINT CREATE, CHECKPOINT RELEASE, CHECK or RECOVER. Blocks.
+/// Executes CHECKPOINT CREATE, CHECKPOINT RELEASE, CHECK or RECOVER. Blocks.
 pub(crate) fn run(database: &Database, statement: &BoundMaintenance) -> EngineResult<()> {
     failpoint::hit("engine.maintenance")?;
     database.check_open()?;

@@ -281,7 +281,7 @@ async fn commit_view(
         all.push(Change::expect_untouched(&snapshot, base));
         match commit(database, all, token).await {
             Err(error) if error.code == ErrorCode::Replan => {
-                // A retry helps only if the base changed.
+                // A retry can succeed only if the base has changed.
                 let now = database.snapshot()?;
                 if now.touched_record(base) == snapshot.touched_record(base) {
                     return Err(error);

@@ -47,7 +47,7 @@ pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
     }
 }
 
-/// Blocks the table's other writers. If a writer is active, waits for it to finish without
+/// Blocks the table's other writers. If a writer is active, waits until it has finished, without
 /// occupying a worker.
 pub(crate) async fn lock_writes(
     database: &Arc<Database>,
@@ -219,7 +219,7 @@ impl Rewrite<'_> {
                 if let Some(count) = self.stream(in_memory, source, faults).await? {
                     return Ok(Rewritten::of(count));
                 }
-                // A join returned the rows out of order. The sort may spill.
+                // A join returned the rows out of order, so they are sorted. The sort may spill.
                 let sorted = physical_plan(self.database, &by_row(self.plan)?).await?;
                 let source = self.start(&sorted)?;
                 let count = self.stream(Vec::new(), source, faults).await?;
@@ -327,7 +327,7 @@ impl Rewrite<'_> {
                 return Ok(None);
             }
             let is_end = batch.num_rows() == 0;
-            // A closed channel means that the writer has failed. Its error is returned below.
+            // Sending fails only if the writer has failed. The writer's error is returned below.
             if sender.send(batch).await.is_err() || is_end {
                 break;
             }
@@ -364,8 +364,8 @@ fn write_all(
         account::check_allocation(cell_bytes(&batch))?;
         let (mut rows, mut values) = in_order(&batch)?;
         if rows.first().copied() == last {
-            // The previous batch ended with the same row, and the cells in that batch take
-            // precedence.
+            // The previous batch ended with the same row; the cells in that batch take precedence
+            // over these.
             rows.remove(0);
             values = values.iter().map(|cells| cells.slice(1, cells.len() - 1)).collect();
         }

@@ -47,7 +47,7 @@ pub struct Database {
     /// Memory used by all columnar protocol connections, in bytes.
     pub(crate) columnar_bytes: Arc<AtomicU64>,
     pub(crate) queries: Arc<QueryCache>,
-    /// Kinds of background jobs, all started by a single loop.
+    /// Kinds of background jobs. A single loop starts the jobs of all kinds.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
     /// Views that can answer queries on their base tables; `None` if this feature is disabled.
     pub(crate) answering: Option<Arc<AnsweringViews>>,
@@ -153,8 +153,8 @@ impl Database {
         self.registry.cancel_all();
         self.workers.stop(within / 2);
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
-        // Queries that did not end within the time limit no longer read their spill files, so these
-        // files are removed as well.
+        // Even queries that did not end within the time limit no longer read their spill files, so
+        // all of these files are removed.
         if let Err(error) = clear(&self.spill_root) {
             log::write(
                 Level::Warn,

@@ -48,7 +48,7 @@ pub(crate) struct Cursor {
     one_batch_per_chunk: bool,
     /// The rows of the current batch that are not yet encoded.
     pending: Option<RecordBatch>,
-    /// Present if only the last rows are requested. Consumed at the end of the source.
+    /// Buffer for the last rows, if only these are requested. Taken when the source ends.
     last: Option<LastRows>,
     finished: bool,
     started: Instant,
@@ -181,12 +181,13 @@ impl Cursor {
     }
 }
 
-/// Returns how many leading rows, including their strings, fit in one chunk; at least 1.
+/// Returns the number of leading rows whose data, including strings, fits in one chunk; at least 1.
 fn rows_within(batch: &RecordBatch, max: usize) -> usize {
     rows_of_bytes(&batch.slice(0, max), CHUNK_BYTES)
 }
 
-/// Returns the bytes to reserve for rows with large strings. The factor allows for buffer growth.
+/// Returns the bytes to reserve for rows with large strings. The estimate includes a factor for
+/// buffer growth.
 fn written_bytes(batch: &RecordBatch) -> usize {
     match cell_bytes(batch) {
         bytes if bytes <= CHUNK_BYTES => 0,

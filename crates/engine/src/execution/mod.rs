@@ -11,8 +11,8 @@ pub(crate) mod window;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 /// Fails if a read of a mapped file has failed since `before`, because zeros may have replaced the
-/// file's content. It is unknown which query read the file, so every query running at the time
-/// fails. On retry, queries that read other files succeed.
+/// file's content. It is unknown which query read the file, so every query that was running at the
+/// time fails. Queries that read only intact files succeed when retried.
 pub(crate) fn check_faults(before: u64) -> EngineResult<()> {
     if tidemark_vfs::faults() == before {
         return Ok(());

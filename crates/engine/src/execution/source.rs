@@ -108,7 +108,7 @@ async fn run_partition(
         Ok(())
     };
     if let Err(error) = guard::catch_async("partition", work).await {
-        // If the channel is closed, no reader is left to receive the error.
+        // Sending fails if no reader is left to receive the error.
         let _ = sender.send(Err(error)).await;
     }
 }

@@ -91,7 +91,7 @@ impl ResultStream {
             if cursor.is_finished() {
                 *summary.lock() = Some(cursor.summary());
                 *guard = None;
-                // Stops the task that would drop the cursor on cancellation.
+                // Ends the background task that waits to drop the cursor on cancellation.
                 token.cancel();
             }
             let is_empty = chunk.rows == 0 && chunk.bytes.is_empty();
@@ -167,7 +167,7 @@ async fn pump(
         Ok(())
     };
     if let Err(error) = guard::catch_async("stream", work).await {
-        // If the channel is closed, no reader is left to receive the error.
+        // Sending fails if no reader is left to receive the error.
         let _ = sender.send(Err(error)).await;
     }
 }

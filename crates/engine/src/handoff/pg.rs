@@ -72,7 +72,8 @@ impl Served<'_> {
     }
 }
 
-/// One execution: its statement pattern, its message length, and the output length before it.
+/// One execution: its statement pattern, the length of its message, and the length of the output
+/// before it.
 struct Run {
     pattern: usize,
     len: usize,

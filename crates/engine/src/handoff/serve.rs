@@ -23,8 +23,8 @@ const HANDOFF_TIME: Duration = Duration::from_secs(1);
 const READ_BYTES: usize = 16 * 1024;
 /// Size in bytes at which pending output is written before the next execution.
 const MAX_OUTPUT: usize = 64 * 1024;
-/// Maximum number of executions in one handoff. Limited because their durations are retained until
-/// the handoff ends.
+/// Maximum number of executions in one handoff. The number is limited because the durations are
+/// retained until the handoff ends.
 const MAX_EXECUTIONS: usize = 64 * 1024;
 /// Number of executions after which the thread serves other clients. The next constant limits the
 /// total duration of these executions, in microseconds.
@@ -81,7 +81,7 @@ pub(super) struct Served<'l> {
     stream: &'l TcpStream,
     began: Instant,
     pub(super) input: Vec<u8>,
-    /// Reusable read buffer, because zeroing a new buffer takes longer than a read.
+    /// The read buffer. It is reused, because zeroing a new buffer takes longer than a read.
     space: Vec<u8>,
     /// Number of input bytes that have been answered.
     pub(super) read: usize,
@@ -169,7 +169,8 @@ impl Served<'_> {
         let mut task = handle.spawn(work);
         let result = poll_fn(|cx| {
             let polled = Pin::new(&mut task).poll(cx);
-            // A client that has closed its sending side still receives results that are ready soon.
+            // A client that has closed its sending side may still receive results that are ready
+            // soon.
             if polled.is_pending() && started.elapsed() >= HANDOFF_TIME {
                 control.stop_if_left();
             }

@@ -23,7 +23,7 @@ use crate::runtime::guard;
 use crate::runtime::open_handoffs::Control;
 use crate::runtime::workers::WORKER_STACK_BYTES;
 
-/// Maximum number of threads, shared by all databases of the process.
+/// Maximum number of threads, shared by all databases in the process.
 const MAX_THREADS: usize = 4;
 /// Interval at which idle connections are checked.
 const TICK: Duration = Duration::from_millis(250);
@@ -205,8 +205,8 @@ impl Connections {
             Err(payload) => Err(guard::panicked("handoff", &*payload)),
         };
         if let Some(Task { stream, done, work, .. }) = self.tasks.remove(&token) {
-            // Required because closing a duplicated descriptor does not stop the polling of its
-            // socket.
+            // Removes the socket explicitly, because closing a duplicated descriptor does not end
+            // the polling.
             let _ = forget(self.poll.registry(), &stream);
             drop((work, stream));
             self.ended(done, answer);
@@ -215,7 +215,7 @@ impl Connections {
 
     fn ended(&self, done: oneshot::Sender<Answer>, answer: Answer) {
         self.thread.load.fetch_sub(1, Ordering::Relaxed);
-        // A missing receiver means that the database is closed.
+        // Sending fails if the database has been closed, because the receiver is then gone.
         let _ = done.send(answer);
     }
 }

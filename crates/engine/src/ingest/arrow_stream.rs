@@ -12,10 +12,10 @@ use crate::files::parquet_table::columns::{convert, sql_type_of};
 
 /// Key of the field metadata that names the SQL type; results in the Arrow format contain it.
 const TYPE_KEY: &str = "tidemark.type";
-/// Maximum number of rows passed on at once.
+/// Maximum number of rows passed to the sink at once.
 const BATCH_ROWS: usize = 65_536;
 
-/// Reads Arrow IPC streams, of which each chunk of the data contains a complete one. Fields belong
+/// Reads Arrow IPC streams. Each chunk of the data contains one complete stream. Fields are matched
 /// to columns by name, in any order; a column without a field is null.
 pub(super) struct ArrowStreams {
     columns: Vec<String>,

@@ -72,7 +72,7 @@ impl CopyRows {
             Format::Values(reader) => {
                 reader.finish(&mut |batch| Self::take(&insert, &sink, &batch))?;
             }
-            // Each chunk contained a complete stream.
+            // Nothing to finish, because each chunk contained a complete stream.
             Format::Arrow(_) => {}
         }
         if reader.rows() > 0 {
@@ -158,7 +158,7 @@ fn template(insert: &BoundInsert) -> EngineResult<&InsertTemplate> {
     }
 }
 
-/// Whether the error is caused by a single row, which can then be located.
+/// Whether a single row caused the error and can therefore be located.
 fn is_of_a_row(code: ErrorCode) -> bool {
     use ErrorCode::{InvalidBinary, InvalidEncoding, InvalidValue, ResourceLimit, TypeMismatch};
     matches!(code, InvalidBinary | InvalidEncoding | InvalidValue | ResourceLimit | TypeMismatch)

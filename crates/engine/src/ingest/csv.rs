@@ -238,7 +238,7 @@ fn new_schema(
         builder = builder.o3_max_lag_micros(micros);
     }
     let mut schema = builder.build()?;
-    // As in CREATE TABLE, partitioned tables use the WAL.
+    // As with CREATE TABLE, a partitioned table uses the WAL.
     schema.wal = schema.partition_by != PartitionBy::None;
     Ok(schema)
 }

@@ -35,11 +35,12 @@ struct Shared<R: Reader> {
     free_bytes: Semaphore,
     bytes: AtomicU64,
     rows: AtomicU64,
-    /// Set after a failure, the end or an abort. Later chunks are discarded.
+    /// Set after a failure, the end of the input or an abort. Chunks that arrive later are
+    /// discarded.
     is_over: AtomicBool,
     failure: Mutex<Option<R::Failure>>,
     chunks: Mutex<Queue<Vec<u8>>>,
-    /// `None` after the end or an abort.
+    /// `None` after the end of the input or an abort.
     reader: Mutex<Option<R>>,
 }
 
@@ -63,7 +64,7 @@ impl<R: Reader> Feed<R> {
         let shared = &self.0;
         shared.database.check_open()?;
         let length = chunk.len();
-        // A chunk that is larger than the queue reserves the entire queue.
+        // A chunk that is larger than the queue waits until it can reserve the entire queue.
         let required = u32::try_from(length.min(shared.max_waiting_bytes)).unwrap_or(u32::MAX);
         if let Ok(permit) = shared.free_bytes.acquire_many(required).await {
             permit.forget(); // The reader releases the queue space.
@@ -79,8 +80,8 @@ impl<R: Reader> Feed<R> {
         Ok(AppendProgress { bytes, rows, ended })
     }
 
-    /// Reads all queued chunks, then runs `work` with the reader, which `work` may take. If reading
-    /// has failed, returns that failure instead.
+    /// Reads all queued chunks, then runs `work`, which receives the reader and may take it. If
+    /// reading has failed, returns that failure instead.
     pub(super) async fn then<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Option<R>) -> Result<T, R::Failure> + Send + 'static,
@@ -128,7 +129,8 @@ impl<R: Reader> Shared<R> {
             Ok(())
         });
         if let Err(panicked) = outcome {
-            // Removed before another task can use it, because its rows may be incomplete.
+            // Removes the reader before another task can use it, because its rows may be
+            // incomplete.
             *reader = None;
             self.fail(panicked.into());
         }

@@ -67,8 +67,8 @@ impl LineAppender {
         self.feed.write(chunk).await
     }
 
-    /// The first call reports the changes that the rows would cause. The next call commits them. If
-    /// tables have changed, it reports again.
+    /// The first call reports the changes that the rows would cause. The next call commits the
+    /// rows. If tables have changed in the meantime, that call instead reports the new changes.
     pub(crate) async fn finish(&self) -> EngineResult<RowsReply> {
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Ended);
         let (planned, reply, read) = match stage {

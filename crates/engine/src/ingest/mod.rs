@@ -35,7 +35,7 @@ pub use copy::CopyTarget;
 use csv::CsvAppender;
 use lines::LineAppender;
 
-/// Accepts bytes and writes rows. Dropping it discards uncommitted rows.
+/// Accepts bytes and writes rows. Dropping the appender discards uncommitted rows.
 pub struct Appender(Kind);
 
 enum Kind {

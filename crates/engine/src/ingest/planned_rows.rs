@@ -145,7 +145,7 @@ impl PlannedRows {
         RowsReply::Planned { tables, read: None, commits: Vec::new() }
     }
 
-    /// Commits the planned rows, or plans again. Blocks.
+    /// Commits the planned rows. If tables have changed, plans the rows again instead. Blocks.
     fn commit(&mut self) -> EngineResult<RowsReply> {
         match self.commit_once() {
             Ok(Written { rows, transaction }) => {
@@ -215,7 +215,7 @@ impl Planned {
 
     fn add_table(&self, writer: &mut Writer, rows: u64) -> EngineResult<TableIndex> {
         Ok(match &self.definition {
-            // Too many rows for the log, so they are written directly to files.
+            // If there are too many rows for the log, they are written directly to files.
             Definition::New(schema) if rows > MAX_LOGGED_ROWS as u64 => {
                 writer.staged(BulkTarget::Create(schema.clone()))?.0
             }

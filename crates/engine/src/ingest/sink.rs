@@ -59,8 +59,8 @@ impl RowSink {
             self.database.handle().spawn_blocking(move || while sink.write_next() {});
         }
         if waiting > BATCHES_AHEAD {
-            // If the queue is full, the reader writes a batch itself, because a writer thread may
-            // never be scheduled.
+            // If the queue is full, the reader writes a batch itself instead of waiting, because a
+            // writer thread might never be scheduled.
             self.write_next();
         }
         self.check()
@@ -116,7 +116,7 @@ impl RowSink {
         true
     }
 
-    /// Returns the first failure once, then a generic error.
+    /// The first call returns the failure; later calls return a generic error.
     fn check(&self) -> EngineResult<()> {
         if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());

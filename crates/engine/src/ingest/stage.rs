@@ -55,7 +55,7 @@ pub(crate) async fn stage_all(
         Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
     }));
     while let Some(batch) = source.next().await? {
-        // A closed channel means that the writer has failed. Its error is returned below.
+        // Sending fails only if the writer has failed. The writer's error is returned below.
         if sender.send(Staged::Rows(batch)).await.is_err() {
             break;
         }

@@ -14,7 +14,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use crate::database::Database;
 use crate::runtime::pool::SharedPool;
 
-/// A transaction block of INSERT statements. Dropping it rolls it back.
+/// A transaction block of INSERT statements. Dropping the block rolls it back.
 #[derive(Debug)]
 pub struct Transaction {
     block: Mutex<Option<Block>>,
@@ -37,8 +37,8 @@ struct Waiting {
     bytes: usize,
     /// Number of the last addition that these rows include.
     number: u32,
-    /// Whether a savepoint directly follows these rows. If so, later rows must not be merged with
-    /// them.
+    /// Whether a savepoint directly follows these rows. If so, rows that are added later must not
+    /// be merged with them.
     closed: bool,
 }
 
@@ -122,8 +122,8 @@ impl Transaction {
         self.block.lock().as_mut().ok_or_else(ended)?.snapshot(database, committed)
     }
 
-    /// Commits all rows together. Blocks until they are durable. Returns the new epoch, or `None`
-    /// if the block is empty.
+    /// Commits all rows together. Blocks until they are durable. Returns the epoch of the commit,
+    /// or `None` if the block is empty.
     pub fn commit(&self, database: &Database) -> EngineResult<Option<u64>> {
         failpoint::hit("engine.transaction_commit")?;
         database.check_open()?;

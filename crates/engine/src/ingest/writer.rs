@@ -1,5 +1,5 @@
-//! The only component that writes rows into tables: batches for one or more tables, together with
-//! new tables and columns, in one commit.
+//! Writes rows into tables. It is the only component that does so. One commit may contain batches
+//! for several tables, together with new tables and columns.
 //!
 //! A few rows for an existing table are buffered in memory and written to the log. Larger numbers
 //! are staged in segments, which a single log record adopts. Nothing is visible before the commit.
@@ -22,7 +22,7 @@ pub(crate) const MAX_LOGGED_ROWS: usize = 64 * 1024;
 /// The corresponding limit in bytes, including strings and arrays.
 const MAX_LOGGED_BYTES: usize = 16 << 20;
 
-/// Uncommitted rows. Dropping it discards them.
+/// Uncommitted rows. Dropping the writer discards them.
 pub struct Writer {
     database: Arc<Database>,
     /// Table and column definitions to be committed with the rows.
@@ -118,9 +118,9 @@ impl Writer {
         TableIndex(self.tables.len() - 1)
     }
 
-    /// Adds a table whose rows are all staged in files. It is either a table to be created together
-    /// with its rows, or an import target, to which columns may be added during the import. Returns
-    /// the definition that the rows must match.
+    /// Adds a table whose rows are all staged in files. The table is either created together with
+    /// its rows, or it is an import target, which may gain columns during the import. Returns the
+    /// definition that the rows must match.
     pub fn staged(&mut self, target: BulkTarget) -> EngineResult<(TableIndex, TableSchema)> {
         let bulk = self.database.storage.begin_bulk(target)?;
         let schema = bulk.schema().clone();
@@ -173,7 +173,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns the table's bulk writer, after moving any rows from memory into it.
+    /// Returns the table's bulk writer. Rows that are still in memory are first moved into it.
     fn bulk(&mut self, TableIndex(table): TableIndex) -> EngineResult<&mut BulkWriter> {
         let rows = &mut self.tables[table];
         if let TableRows::Buffered(buffered) = rows {
@@ -307,7 +307,7 @@ mod tests {
         TableSchema::clone(database.snapshot().unwrap().table(table).unwrap().schema())
     }
 
-    /// New tables, new columns, rows in the log and rows in files form a single commit.
+    /// A single commit contains new tables, new columns, rows in the log and rows in files.
     #[test]
     fn new_tables_and_rows_for_several_tables_commit_together() {
         let root = tempfile::tempdir().unwrap();

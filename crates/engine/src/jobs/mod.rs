@@ -2,9 +2,9 @@
 //! them; `pause_job` and `resume_job` pause and resume them. Each kind of job is a [`JobKind`]; the
 //! state of one job is a [`JobProgress`](progress::JobProgress).
 //!
-//! The storage's own thread flushes, checkpoints and expires data. This must work even if no engine
-//! loop is running, for example when a checkpoint is required because memory is full. These jobs
-//! are listed and paused like all others.
+//! The storage's own thread flushes, checkpoints and expires data. It must be able to do so even if
+//! no engine loop is running, for example when a checkpoint is required because memory is full.
+//! These jobs are listed and paused like all others.
 
 pub(crate) mod policies;
 pub(crate) mod progress;

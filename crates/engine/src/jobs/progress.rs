@@ -19,7 +19,7 @@ pub(crate) struct JobProgress {
     running_since: Option<Instant>,
     /// Earliest next start.
     pause_until: Option<Instant>,
-    /// When the accumulated rest periods end.
+    /// When the job has finished the rest periods accumulated so far.
     owes_until: Option<Instant>,
     failures: u32,
     last_error: Option<String>,
@@ -38,7 +38,7 @@ impl JobProgress {
         !self.is_paused && self.running_since.is_none() && self.pause_until.is_none()
     }
 
-    /// Whether the job was resting and the rest period is over.
+    /// Whether the job has been resting and its rest period is now over.
     pub(crate) fn has_rested(&self) -> bool {
         self.pause_until.is_some_and(|until| until <= Instant::now())
     }
@@ -48,8 +48,8 @@ impl JobProgress {
         self.pause_until = Some(Instant::now() + time);
     }
 
-    /// Adds a rest period to the accumulated total. If the total is at most `credit`, the job may
-    /// start immediately; otherwise it waits until only `credit` remains.
+    /// Adds a rest period to the accumulated total. The job may start as soon as the remaining
+    /// total is at most `credit`.
     pub(crate) fn add_pause(&mut self, rest: Duration, credit: Duration) {
         let now = Instant::now();
         let until = self.owes_until.map_or(now, |until| until.max(now)) + rest;
@@ -57,7 +57,8 @@ impl JobProgress {
         self.pause(until.saturating_duration_since(now).saturating_sub(credit));
     }
 
-    /// Ends the job's rest period because its input has changed. This also applies after a failure.
+    /// Ends the job's rest period because its input has changed. The wait after a failure ends as
+    /// well.
     pub(crate) fn wake(&mut self) {
         self.pause_until = None;
     }

@@ -31,9 +31,9 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Opens a root, or shares the database if this process has already opened it. Fails if other
-    /// options than the root differ from those of the open database; a handle without options
-    /// accepts any.
+    /// Opens a root, or shares the database if this process has already opened it. Fails if any
+    /// option differs from the options of the open database. A handle without options accepts
+    /// whatever options are in effect.
     pub fn open(options: &OpenOptions) -> EngineResult<Self> {
         let mut open = OPEN.lock();
         if let Ok(root) = options.root.canonicalize()
@@ -80,7 +80,7 @@ impl Drop for Handle {
         if self.is_closed.swap(true, Ordering::AcqRel) {
             return;
         }
-        // The entry remains, because a running statement may keep the database open.
+        // The entry remains in the list, because a running statement may keep the database open.
         if let Some(shared) = OPEN.lock().get_mut(&self.root) {
             shared.handles -= 1;
         }

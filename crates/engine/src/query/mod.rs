@@ -1,9 +1,9 @@
 //! Cache for repeated executions of a query: its binding, its plan, and the plan's results.
 //!
 //! A cached statement is one user's SQL text, shared across sessions. Its queries differ only in
-//! parameter values. An entry is valid only for the snapshot it was made from. A cached plan pins
-//! that snapshot's files. Therefore the first statement that uses a newer snapshot drops all older
-//! entries of all statements.
+//! parameter values. An entry is valid only for the snapshot it was made from, and a cached plan
+//! pins that snapshot's files. The first statement that uses a newer snapshot therefore drops the
+//! older entries of all statements.
 
 mod plan;
 mod results;
@@ -87,7 +87,7 @@ impl QueryCache {
             return;
         }
         let before = slot.cached.lock().replace((epoch, query));
-        // The slot is already registered if it had an entry for the same epoch.
+        // The slot is already in the list if it had an entry for the same epoch.
         if before.is_none_or(|(cached_for, _)| cached_for < epoch) {
             slots.push(Arc::downgrade(slot));
         }

@@ -22,12 +22,12 @@ pub(crate) struct PlannedQuery {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) columns: Vec<Field>,
     pub(crate) timestamp: Option<usize>,
-    /// The epoch in which the query returns the same rows to all users without reading any table.
-    /// `None` if no such epoch exists.
+    /// The epoch in which the result is constant: the query reads no table, and returns the same
+    /// rows to all users. `None` if no such epoch exists.
     pub(crate) constant_in: Option<u64>,
 }
 
-/// A cached plan, with its results and the means to adapt it to other parameter values.
+/// A cached plan, with its results and the data needed to adapt it to other parameter values.
 #[derive(Debug)]
 pub(crate) struct CachedPlan {
     pub(crate) query: PlannedQuery,
@@ -83,8 +83,8 @@ impl CachedPlan {
         Ok(PlannedQuery { plan, ..self.query.clone() })
     }
 
-    /// Returns the plan adapted to other ranges and predicates; `None` if the query must be planned
-    /// again.
+    /// Returns the plan adapted to other ranges and predicates; `None` if the plan cannot be
+    /// adapted and the query must be planned again.
     pub(crate) fn reading(
         &self,
         session: &PlanSession,

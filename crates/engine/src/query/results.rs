@@ -1,10 +1,10 @@
 //! Query results, cached by parameter values.
 //!
 //! Results are cached with the query's plan and dropped with it at the next commit. This helps
-//! clients that poll, repeating queries whose results have not changed. Only small results are
-//! cached, and only when the same values occur a second time, so values that never recur are not
-//! copied. A query without parameters must itself be small, so that setup dominates its execution
-//! time.
+//! clients that poll, that is, repeat queries whose results have not changed. Only small results
+//! are cached, and only when the same values occur a second time, so values that never recur are
+//! not copied. A query without parameters must itself be small, so that setup dominates its
+//! execution time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -156,7 +156,7 @@ mod tests {
         }
         let CachedResult { bytes, rows, summary } = results.get(&result_key(b"s1", None)).unwrap();
         assert_eq!((bytes, rows, summary.rows_returned), (vec![7; 100], 1, 1));
-        // Neither different values nor the same values in a different encoding are found.
+        // Neither other values nor the same values in another encoding match the cached result.
         assert!(results.get(&result_key(b"s2", None)).is_none());
         assert!(results.get(&result_key(b"s1", Some(1))).is_none());
         let binary = RowFormat::Pg { format_codes: vec![1], nanoseconds: false };
@@ -188,7 +188,7 @@ mod tests {
         }
         let used = all.0.load(Ordering::Relaxed);
         assert!(used > MAX_BYTES - 4_000 && used <= MAX_BYTES, "{used}");
-        // One more set of values than the limit per query.
+        // Inserts one more set of values than the limit per query allows.
         put(&queries[0], b"more", 1);
         assert!(all.0.load(Ordering::Relaxed) < used - 1_000_000);
         drop(queries);

@@ -16,8 +16,8 @@ use tidemark_types::{EngineResult, ParameterValue};
 /// Maximum length of a name in bytes. Longer constants are shared among operators and not copied.
 const MAX_NAME_BYTES: usize = 256;
 
-/// A plan's predicate with symbol names as parameters, compiled when the query runs with a second
-/// set of values.
+/// A plan's predicate with symbol names as parameters. It is compiled when the query first runs
+/// with a second set of values.
 #[derive(Debug, Default)]
 pub(crate) struct NamedTest {
     runs: AtomicU64,
@@ -45,7 +45,8 @@ impl NamedTest {
     }
 
     /// Stores a predicate that was bound with the placeholders from [`Self::placeholders`]. The
-    /// predicate contains them `met` times. It is stored only if it can be reused for any values.
+    /// placeholders occur `met` times. The predicate is stored only if it can be reused for any
+    /// values.
     pub(crate) fn store(
         &self,
         tree: &Tree,
@@ -56,7 +57,8 @@ impl NamedTest {
             Some((test, met)) => Placeholders::new(tree, test, met, texts)?,
             None => None,
         };
-        // Fails if another execution has already stored a predicate. That predicate is then used.
+        // Setting the value fails if another execution has already stored a predicate, which is
+        // then used.
         let _ = self.test.set(stand_ins);
         Ok(())
     }
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn parameters_are_replaced_only_if_every_use_is_a_symbol_name() {
         let of = |test: NamedTest| test.of(&values("a", "b")).unwrap().map(|test| test.to_string());
-        // The second parameter is in a different condition, on time.
+        // The second parameter is used only in a time condition, which is separate.
         let test = stored(&tree(2), 1, |texts| named(&texts[0]));
         let [name, _] = values("a", "");
         let found = test.of(&[name, ParameterValue::Null]).unwrap().unwrap();

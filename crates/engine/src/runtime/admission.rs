@@ -23,7 +23,7 @@ use crate::runtime::resident::{Level, ResidentGuard};
 /// Maximum number of rows that a cheap statement reads. This is one scan batch, which takes less
 /// than a millisecond.
 pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
-/// Interval at which a statement that is waiting for memory checks the memory level.
+/// How often a statement that is waiting for memory checks the memory level.
 const MEMORY_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of running statements, including extra slots, as a multiple of the normal limit.
 const MAX_TIMES: usize = 2;
@@ -202,7 +202,7 @@ impl Drop for Permit {
             state.running -= 1;
             if let Some(user) = state.users.get_mut(&self.user) {
                 user.running -= 1;
-                // Statements that have stopped waiting do not count.
+                // Does not count statements that have stopped waiting.
                 user.queue.retain(|sender| !sender.is_closed());
             }
             state.forget_idle(&self.user);

@@ -33,7 +33,7 @@ const SETTLED: u8 = 2;
 #[derive(Debug, Default)]
 struct Shared {
     state: AtomicU8,
-    /// Why the statement was cancelled; unset if a client requested it.
+    /// Why the statement was cancelled; unset if a client requested the cancellation.
     why: OnceLock<EngineError>,
     /// The statement's deadline.
     deadline: OnceLock<Deadline>,
@@ -58,8 +58,8 @@ impl CancelToken {
         self.is_cancelled()
     }
 
-    /// Runs the commit, unless the statement has been stopped. From then on the statement cannot be
-    /// stopped, unless the commit fails.
+    /// Runs the commit, unless the statement has been stopped. From then on, the statement cannot
+    /// be stopped. If the commit fails, it can be stopped again.
     pub(crate) fn settle<T>(&self, commit: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
         if !self.change(RUNNING, SETTLED) && self.is_cancelled() {
             return Err(self.error());
@@ -73,7 +73,7 @@ impl CancelToken {
 
     /// Sets the deadline that [`CancelToken::why_stopped`] checks.
     pub(crate) fn set_deadline(&self, deadline: Deadline) {
-        // Cannot fail, because a token is used for one execution only.
+        // Setting the deadline cannot fail, because a token is used for only one execution.
         let _ = self.shared.deadline.set(deadline);
     }
 
@@ -185,8 +185,8 @@ pub(crate) async fn until_stopped<T>(
     if let Poll::Ready(result) = futures::poll!(work.as_mut()) {
         return done(result);
     }
-    // Some callers poll a statement once and hand it to another task if it is pending. This yield
-    // spares them the delay of a second poll.
+    // Some callers poll a statement once and, if it is still pending, hand it to another task. This
+    // yield avoids a delay before that task's first poll.
     yield_now().await;
     tokio::select! {
         biased;

@@ -40,8 +40,8 @@ pub async fn catch_async<T>(
     }
 }
 
-/// Runs `work` on a separate thread. Tasks may occupy every blocking thread, so work that these
-/// tasks wait for must not need a blocking thread.
+/// Runs `work` on a separate thread. Work that tasks wait for must not need a blocking thread,
+/// because these tasks may already occupy all blocking threads.
 pub fn run_on_thread<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,
@@ -56,7 +56,7 @@ async fn on_own_thread<T: Send + 'static>(
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name(format!("tidemark-{entry}"));
     let spawned = thread.spawn(move || {
-        // The receiver is missing if the statement was cancelled.
+        // Sending fails if the statement was cancelled and its receiver is gone.
         let _ = sender.send(catch(entry, work));
     });
     spawned.map_err(|error| EngineError::io("cannot start a thread", &error))?;

@@ -13,7 +13,7 @@ const MAX_QUEUED_LINES: usize = 10_000;
 #[derive(Default)]
 struct Lines {
     waiting: Vec<LogLine>,
-    /// Number of batches that a reader has taken but not yet delivered.
+    /// Number of batches that a reader has taken but not delivered yet.
     on_their_way: usize,
     /// Whether a reader is taking lines.
     is_read: bool,

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::runtime::cancel::CancelToken;
 
-/// First id for executions in handoffs, far above the ids assigned elsewhere.
+/// First id for executions in handoffs. It is far above the ids assigned elsewhere.
 const FIRST_EXECUTION: u64 = 1 << 48;
 
 /// All of a database's handoffs.
@@ -52,7 +52,7 @@ impl Handoffs {
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     is_recalled: AtomicBool,
-    /// Whether the client has closed its sending side.
+    /// Whether the client has closed the sending side of its connection.
     has_left: AtomicBool,
     /// The running execution's token.
     running: Mutex<Option<CancelToken>>,
@@ -78,7 +78,7 @@ impl Control {
         self.has_left.store(true, Ordering::SeqCst);
     }
 
-    /// Stops the running execution if the client has closed its sending side.
+    /// Stops the running execution if the client has closed the sending side of its connection.
     pub(crate) fn stop_if_left(&self) {
         if self.has_left.load(Ordering::SeqCst) {
             self.stop();

@@ -4,8 +4,8 @@
 //! The pool counts the memory that operators register. An operator that can spill does so when its
 //! query or all queries together have reached their limit. An operator that cannot spill fails its
 //! query with an error that reports the usage and the limits. Within a query, the spilling
-//! operators evenly share the memory that the other operators leave free. They leave a reserve,
-//! because the operator that merges their sorted runs cannot spill.
+//! operators evenly share the memory that the other operators leave free. They leave a reserve for
+//! the operator that merges their sorted runs, because that operator cannot spill.
 
 use std::collections::HashMap;
 use std::fmt;

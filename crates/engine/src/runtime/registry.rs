@@ -107,7 +107,7 @@ impl Registration {
 }
 
 impl QueryRegistry {
-    /// Creates an empty registry. Its queries share this memory pool and this task queue.
+    /// Creates an empty registry. The queries in it share this memory pool and this task queue.
     pub(crate) fn new(memory: Arc<SharedPool>, queue: Arc<TaskQueue>) -> Self {
         Self { memory, task_queue: queue, running: Mutex::default() }
     }

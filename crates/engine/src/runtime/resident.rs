@@ -17,13 +17,14 @@ use crate::runtime::log;
 use crate::runtime::registry::QueryRegistry;
 
 /// Interval between measurements, normally and when memory use is high. Memory that a thread has
-/// freed but retains counts as free until the next measurement, so other threads may get it.
+/// freed but still retains counts as free until the next measurement and may be granted to other
+/// threads.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
 /// Minimum interval between log lines about the same memory level.
 const LOG_EVERY: Duration = Duration::from_secs(1);
-/// Minimum interval between requests that threads return freed memory. In addition, retained memory
-/// must have grown by the limit divided by `RETAINED_GROWTH_DIVISOR`.
+/// Minimum interval between requests that threads return freed memory. Such a request also requires
+/// that retained memory has grown by the limit divided by `RETAINED_GROWTH_DIVISOR`.
 const RELEASE_INTERVAL: Duration = Duration::from_secs(1);
 const RETAINED_GROWTH_DIVISOR: u64 = 8;
 /// Percentage of the limit above which memory use is high.
@@ -124,7 +125,7 @@ impl ResidentGuard {
 #[derive(Debug)]
 struct RetainedMemory {
     step: u64,
-    /// Minimum number of retained bytes observed since threads last returned memory.
+    /// The smallest number of retained bytes observed since threads last returned memory.
     min: u64,
     requested_at: Option<Instant>,
 }

@@ -95,7 +95,7 @@ impl State {
     }
 }
 
-/// A task's handle in the scheduler.
+/// A task's registration in the scheduler.
 #[derive(Debug)]
 pub(crate) struct QueuedTask {
     queue: Arc<TaskQueue>,
@@ -119,7 +119,7 @@ impl QueuedTask {
                 waits.waker.clone_from(context.waker());
                 return None;
             }
-            // No longer in the queue, because the task was admitted.
+            // The task is no longer in the queue, because it was admitted.
             self.ticket = None;
         } else {
             let ticket = state.line_up(&self.user, Waker::noop().clone());
@@ -152,16 +152,15 @@ impl Drop for QueuedTask {
     }
 }
 
-/// Permission to run; dropping it ends the permission.
+/// Permission to run, which ends when this value is dropped.
 pub(crate) struct Running<'a> {
     task: &'a mut QueuedTask,
     since: Instant,
 }
 
 impl Running<'_> {
-    /// Ends the time slice of a task that has more work. The task joins the queue here rather than
-    /// when the runtime next polls it, because by then every other task could have run for a time
-    /// slice.
+    /// Ends the time slice of a task that has more work. The task rejoins the queue now. If it
+    /// rejoined only at its next poll, every other task could first run for a time slice.
     pub(crate) fn line_up(self, context: &Context<'_>) {
         let mut state = self.task.queue.state.lock();
         let ticket = state.line_up(&self.task.user, context.waker().clone());
@@ -218,7 +217,7 @@ mod tests {
         assert!(third.enter(&context).is_none());
         drop(third);
         drop(running);
-        // Dropped after its admission, before it runs.
+        // The task was dropped after its admission but before it ran.
         drop(second);
         assert!(first.enter(&context).is_some());
         let state = queue.state.lock();

@@ -191,7 +191,7 @@ impl JoinSetTracer for Follower {
 
 /// Installs the hook for spawned tasks. Only the first call in the process has an effect.
 pub(crate) fn follow_tasks() {
-    // Fails if another database in this process has already installed the hook.
+    // Installing fails if another database in this process has already installed the hook.
     let _ = set_join_set_tracer(&Follower);
 }
 

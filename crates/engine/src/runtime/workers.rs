@@ -35,11 +35,12 @@ impl Workers {
         Handle::try_current().is_ok_and(|current| current.id() == self.handle.id())
     }
 
-    /// Ends all tasks, waiting at most `within`.
+    /// Ends all tasks, waiting for at most the duration `within`.
     pub(crate) fn stop(&self, within: Duration) {
         let Some(runtime) = self.runtime.lock().take() else { return };
         if self.is_current() {
-            // A task that dropped the last reference cannot wait for itself to end.
+            // If a task dropped the last reference, waiting for all tasks to end would mean waiting
+            // for itself.
             runtime.shutdown_background();
         } else {
             runtime.shutdown_timeout(within);

@@ -59,7 +59,7 @@ impl Values {
 }
 
 /// A bound statement. The first binding determines its columns, parameters and accesses. Each
-/// execution uses the newest snapshot and reuses an earlier plan that is still valid.
+/// execution uses the newest snapshot, and reuses an earlier plan if that plan is still valid.
 pub struct Statement {
     database: Arc<Database>,
     tree: Arc<Tree>,
@@ -67,12 +67,12 @@ pub struct Statement {
     shape: Shape,
     /// Tables that the statement names, with table id and schema version.
     tables: Vec<(String, Option<TableVersion>)>,
-    /// Whether the statement's description depends only on these tables.
+    /// Whether the statement's description depends on nothing but these tables.
     is_stable: bool,
     slot: Arc<QuerySlot>,
-    /// Whether the statement's execution time depends only on its tables.
+    /// Whether the statement's execution time depends on nothing but the tables it reads.
     may_be_small: bool,
-    /// Whether the last execution took less time than it takes to wake a worker.
+    /// Whether the last execution took less time than waking a worker takes.
     was_small: AtomicBool,
     /// Number of rows that this plan reads.
     rows: AtomicUsize,
@@ -97,7 +97,7 @@ struct Shape {
     parameters: Vec<ParameterType>,
     accesses: Vec<Access>,
     notice: Option<String>,
-    /// Questions that must be answered before the statement can be bound.
+    /// Questions whose answers are needed before the statement can be bound.
     questions: BindRequests,
 }
 
@@ -119,7 +119,7 @@ impl Shape {
     }
 }
 
-/// A binding, and whether it remains valid until a newer snapshot exists.
+/// A binding, and whether executions on the same snapshot can reuse it.
 struct Binding {
     bound: BoundStatement,
     is_stable: bool,
@@ -138,8 +138,7 @@ pub struct ExecuteReply {
     pub sequence_values: Vec<SequenceValue>,
     /// For a change feed, the change that the rows belong to.
     pub change: Option<TableChange>,
-    /// The epoch in which every identical request gets the same reply. `None` if no such epoch
-    /// exists.
+    /// The epoch within which every identical request gets the same reply, if such an epoch exists.
     pub valid_epoch: Option<u64>,
 }
 
@@ -153,7 +152,7 @@ impl Statement {
         transaction: Option<Arc<Transaction>>,
     ) -> EngineResult<Self> {
         failpoint::hit("engine.prepare")?;
-        // Required because binding evaluates constants.
+        // Binding evaluates constants, so its memory is charged to an account.
         let account = Account::new(database.memory.query_limit(), || None);
         let _entered = account.enter();
         let tree = Tree::from_json(tree)

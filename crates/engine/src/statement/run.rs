@@ -39,7 +39,7 @@ use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 /// Maximum number of attempts to find the rows when other commits intervene.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Number of rows per encoded batch of a RETURNING result.
+/// Number of rows in each encoded batch of a RETURNING result.
 const ROWS_OF_ANSWER: usize = 8 * 1024;
 
 /// Maximum number of rows that a small statement reads. Reading and encoding this many rows takes
@@ -51,15 +51,16 @@ const SMALL_ROWS: usize = 1024;
 const QUICK_ROWS: usize = 16 * 1024;
 const QUICK: Duration = Duration::from_micros(500);
 
-/// Maximum execution time of a small statement. Limited because a statement that reads few rows may
-/// still multiply them or compute for a long time.
+/// Maximum execution time of a small statement. The time is limited because a statement that reads
+/// few rows may still multiply them or compute for a long time.
 const LONG: Duration = Duration::from_millis(5);
 
-/// Maximum size in bytes of a constant result. Limited because the caller caches it.
+/// Maximum size in bytes of a constant result. The size is limited because the caller caches the
+/// result.
 const MAX_CONSTANT_BYTES: usize = 16 * 1024;
 
-/// Maximum size in bytes of a small statement's result. Limited because even a few rows may have
-/// long cells.
+/// Maximum size in bytes of a small statement's result. The size is limited because even a few rows
+/// may have long cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
 impl Statement {
@@ -71,7 +72,7 @@ impl Statement {
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
         if options.changes.is_some() {
-            // Boxed, because the inlined future would enlarge the future of every query.
+            // The future is boxed, because inlining it would enlarge the future of every query.
             return Box::pin(self.run_change(registration, parameters, options)).await;
         }
         let snapshot = self.snapshot()?;
@@ -106,7 +107,7 @@ impl Statement {
         drop(snapshot);
         if let Some(table) = rewrite::target(&bound) {
             let plan = rewrite::plan(&bound)?;
-            // Boxed, because the inlined future would enlarge the future of every query.
+            // The future is boxed, because inlining it would enlarge the future of every query.
             let rewrite = self.run_rewrite(table, plan, parameters, options, registration);
             return Box::pin(rewrite).await;
         }
@@ -131,8 +132,8 @@ impl Statement {
         }
     }
 
-    /// Whether caching the plan's results is worth the memory. It is not worthwhile for a query
-    /// without parameters that spends its time on execution rather than on setup.
+    /// Whether caching the plan's results is worth the memory. It is not if the query has no
+    /// parameters and spends most of its time on execution rather than setup.
     fn caches_results(&self, plan: &CachedPlan) -> bool {
         let is_small = || plan.constant_in().is_some() || self.was_small.load(Ordering::Relaxed);
         plan.values.is_some() || is_small()
@@ -204,9 +205,8 @@ impl Statement {
         Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))))
     }
 
-    /// Binds and lowers the part of a cached plan's predicate that is not a time range, with
-    /// placeholder strings as values. Also returns the number of parameter occurrences in this
-    /// part.
+    /// Binds and lowers the predicate of a cached plan, except for the time ranges, with
+    /// placeholder strings as values. Also returns how many times parameters occur in the result.
     fn test_of(
         &self,
         plan: &CachedPlan,
@@ -322,7 +322,8 @@ impl Statement {
     }
 
     pub(super) fn cache_query(&self, epoch: u64, query: CachedQuery) {
-        // Inside a transaction block the query reads the block's own rows, so nothing is shared.
+        // Inside a transaction block the query reads the block's own rows, so neither plan nor
+        // results are shared.
         if self.transaction.is_none() {
             self.database.queries.insert(&self.slot, epoch, query);
         }
@@ -418,7 +419,7 @@ impl Statement {
                     return Err(replan());
                 }
                 match rewrite::apply(&self.database, bound, &hold, &registration).await {
-                    // A commit that was already in progress when the writers were blocked has
+                    // A commit that was already in progress when the writers were blocked may have
                     // changed the table.
                     Err(error) if error.code == ErrorCode::Replan && attempts < MAX_ATTEMPTS => {}
                     outcome => {

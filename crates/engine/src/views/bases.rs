@@ -50,8 +50,8 @@ impl Bases {
 }
 
 /// Returns the change that starts watching a base and discards its changes up to transaction
-/// `through`. Returns `None` if the base is already watched and has no changes to discard, so its
-/// record is not rewritten.
+/// `through`. Returns `None` if the base is already watched and has no changes to discard. The
+/// base's record is then not rewritten.
 pub(super) fn watch(base: TableId, known: Option<&Touched>, through: u64) -> Option<Change> {
     let forgets = |touched: &Touched| touched.ranges.iter().any(|one| one.lsn <= through);
     known.is_none_or(forgets).then_some(Change::Watch { table: base, through })

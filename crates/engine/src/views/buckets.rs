@@ -93,7 +93,8 @@ impl Refresh<'_> {
                 }
             }
         }
-        // A view row represents its entire bucket, even if the bucket's last rows were deleted.
+        // A view row represents its entire bucket, so it must be recomputed even if the bucket's
+        // last rows were deleted.
         let shown = table.time_bounds();
         let shown = shown.map(|(first, last)| (first, rows.shape.spec.around(last, last).1 - 1));
         let Some(bounds) = bounds(&rows.base, shown) else { return Some(Vec::new()) };

@@ -53,7 +53,7 @@ impl Scheduled<Database> for Cleanup {
                         job.succeeded();
                         job.pause(every);
                     }
-                    // A concurrent refresh changed the view's state.
+                    // A concurrent refresh changed the view's state. The next scan tries again.
                     Err(EngineError { code: ErrorCode::Replan, .. }) => {}
                     Err(error) => job.failed(error),
                 }

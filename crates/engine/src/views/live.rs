@@ -16,12 +16,12 @@ use super::due::Done;
 use super::live_state::WindowState;
 use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
-/// Maximum number of time ranges that the base retired but that contain rows again.
+/// Base ranges that a refresh reads, and view ranges that it computes and replaces.
 const MAX_REVIVED: usize = 1_024;
 
 type LiveViewRows = IncrementalRows<LiveReach>;
 
-/// Base ranges that a refresh reads, and view ranges that it writes.
+/// Ranges of the base to read.
 struct Work {
     /// Base ranges to read.
     read: Vec<TimeRange>,
@@ -29,7 +29,7 @@ struct Work {
     shown: Vec<TimeRange>,
     /// View ranges to replace.
     cleared: Vec<TimeRange>,
-    /// Changed ranges within ranges that the base retired.
+    /// Ranges that the base retired and in which rows have changed since.
     revived: Vec<Span>,
     /// The window function state to resume from, if any.
     resumed: Option<WindowState>,
@@ -101,8 +101,7 @@ impl Refresh<'_> {
         let all = TimeRange { lo: bound, hi: i64::MAX };
         let (retired, revived) = self.retired();
         let Some(changed) = self.changed() else {
-            // The view has no rows to preserve in a range that was retired before the first
-            // refresh.
+            // Ranges that were retired before the first refresh contain no view rows to preserve.
             let is_first = self.state.position.is_none();
             let frozen = if is_first { Vec::new() } else { without(&retired, &revived) };
             let cleared = TimeRange::difference(&[all], &ranges(&frozen));
@@ -160,8 +159,8 @@ impl Refresh<'_> {
         Work { read, shown, cleared, ..work }
     }
 
-    /// Restricts the changed ranges to the time bounds of the base and the view, and to timestamps
-    /// at or after `bound`.
+    /// Restricts the changed ranges to the time bounds of the base and the view. Also omits
+    /// timestamps before `bound`.
     fn within_data(&self, rows: &LiveViewRows, changed: Vec<Span>, bound: i64) -> Vec<Span> {
         let table = self.snapshot.table_by_id(self.view.table);
         let shown = table.and_then(|table| table.time_bounds());
@@ -184,14 +183,14 @@ impl Refresh<'_> {
         }
         let mut put_away = touched.retired.iter().filter(|one| one.lsn > state.begun);
         if put_away.next().is_some() {
-            // Earlier states include rows that the base has since retired, so a repair must not use
-            // them.
+            // The earlier states include rows that the base has since retired, so these states must
+            // not be used for a repair.
             state.windows.forget_marks();
         }
         let is_in_order = touched.disordered <= state.position || first == i64::MAX;
         if !is_in_order || first < state.windows.end() {
-            // Resumes only if the change affects all rows from `first` to the last row. Otherwise
-            // later rows of the view remain valid.
+            // Resumes only if the change affects all rows from `first` to the last row. If it
+            // affects fewer rows, the view's later rows remain valid.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.shape.until(first) >= last;
             let from = reaches_end.then(|| state.windows.rewind(first)).flatten();

@@ -13,7 +13,8 @@ pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 pub(super) struct WindowState {
     /// The base transaction that the state corresponds to.
     pub(super) position: u64,
-    /// The transaction at which the state was first computed, from all base rows at that time.
+    /// The transaction at which the state was first computed, from all rows that the base had at
+    /// that time.
     pub(super) begun: u64,
     /// The base's schema version when the state was computed.
     pub(super) version: u64,

@@ -45,8 +45,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Maximum rest period after a refresh that read each row only once. Those rows must be read sooner
 /// or later, so such a refresh rests only for as long as it ran.
 const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
-/// Maximum total rest that may be postponed, so that the first changes after an idle period are
-/// shown immediately.
+/// Maximum total rest time that a view may postpone. This allows the first changes after an idle
+/// period to be shown immediately.
 const PAUSE_CREDIT: Duration = Duration::from_millis(100);
 
 /// A refresh that is about to start, and its inputs.
@@ -128,8 +128,8 @@ impl Refresher {
     fn next(&self, database: &Database) -> Option<Next> {
         let id = self.ready.lock().pop_front()?;
         let mut views = self.views.lock();
-        // Held while the refresh starts, because other threads determine which change records are
-        // still needed.
+        // The lock on the views is held while the refresh starts, because other threads determine
+        // which change records are still needed.
         let snapshot = database.snapshot().ok()?;
         let progress = views.get_mut(&id)?;
         progress.is_ready = false;

@@ -64,9 +64,9 @@ pub(super) struct Progress {
     pub(super) groups: Option<OpenGroups>,
     /// For a live view: its repairs and the number of failed refreshes.
     pub(super) live: ViewProgress,
-    /// When a refresh first failed since the last success.
+    /// When the first refresh since the last success failed.
     pub(super) failing_since: Option<Instant>,
-    /// How many refreshes had been requested when the last refresh failed.
+    /// How many refreshes clients had requested when the last refresh failed.
     pub(super) failed_requests: u64,
     /// The transaction and period end at which the last refresh found nothing to do.
     pub(super) idle_at: Option<(u64, i64)>,
@@ -146,7 +146,7 @@ impl Refresher {
         positions.fold(own.1, u64::min)
     }
 
-    /// Whether the view's rest period is over.
+    /// Whether the rest period of any view is over.
     pub(super) fn has_rested(&self) -> bool {
         self.views.lock().values().any(|progress| progress.job.has_rested())
     }

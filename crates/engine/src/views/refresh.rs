@@ -25,7 +25,7 @@ use crate::runtime::cancel::StatementStop;
 use crate::runtime::guard;
 use crate::runtime::registry::{Registration, now_micros};
 
-/// Ids of refresh queries. They differ from the ids of client queries, and JavaScript numbers
+/// Ids of refresh queries. They never equal the ids of client queries, and JavaScript numbers
 /// represent them exactly.
 static NEXT_QUERY: AtomicU64 = AtomicU64::new(1 << 52);
 

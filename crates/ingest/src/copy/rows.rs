@@ -68,7 +68,7 @@ pub(super) struct Rows {
     pub(super) columns: Vec<Cells>,
     lines: Vec<u64>,
     bytes: usize,
-    /// Number of rows passed on so far, including those in the current batch.
+    /// Number of rows read so far, including those in the current batch.
     pub(super) read: u64,
 }
 

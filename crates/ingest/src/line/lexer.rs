@@ -176,8 +176,8 @@ pub(super) fn table_at(bytes: &[u8], at: usize) -> Option<Token> {
     Cursor::new(bytes, at).word(COMMA | SPACE | EQUALS).ok()
 }
 
-/// Returns the last word of a line and the start of the next line; `None` if the line has further
-/// words.
+/// Returns the word at `at` if it is the last one in its line, together with the start of the next
+/// line. Returns `None` if the line has further words.
 #[inline]
 pub(super) fn last_word_at(bytes: &[u8], at: usize) -> Option<(Token, usize)> {
     let mut cursor = Cursor::new(bytes, at);

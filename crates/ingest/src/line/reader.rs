@@ -194,8 +194,7 @@ impl LineReader {
         Ok(at)
     }
 
-    /// Reads the line at `at`, provided that it differs from its table's last line only in its
-    /// values.
+    /// Reads the line at `at` if only its values differ from the last line for the same table.
     #[inline]
     fn push_matching(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let precision = self.options.precision;
@@ -265,7 +264,7 @@ impl LineReader {
         let index = if let Some(index) = self.by_folded.get(&folded) {
             *index
         } else {
-            // If no table has this name, a view may have it.
+            // If no table has this name, there may be a view with this name.
             self.found = Some(RefusedTarget { table: name.to_owned(), exists: true });
             let found = targets.table(name).map_err(|error| self.located(error))?;
             if found.is_none() {
@@ -305,7 +304,7 @@ impl LineReader {
         LineFailure::Refused(Refusal { line, at, reason, is_too_large: false, target })
     }
 
-    /// Reports an error as an error in the line, unless other lines would fail as well.
+    /// Attributes an error to the line, unless other lines would fail as well.
     fn located(&self, error: EngineError) -> LineFailure {
         use tidemark_types::ErrorCode::{InvalidName, InvalidValue, NotSupported, ResourceLimit};
         match error.code {

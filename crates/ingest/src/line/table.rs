@@ -159,8 +159,8 @@ impl TableBuilder {
         Ok(is_full)
     }
 
-    /// Appends the row whose table name ends at `at`, if its line differs from the last line only
-    /// in its values. Returns the start of the next line.
+    /// Appends the row whose table name ends at `at`, provided that only the values differ from the
+    /// previous line. Returns the start of the next line.
     #[inline]
     pub(super) fn push_matching(
         &mut self,
@@ -284,7 +284,8 @@ impl TableBuilder {
             .ok_or_else(|| tidemark_types::EngineError::internal("a column no longer exists"))
     }
 
-    /// Returns the column with this name, when the last line had a different name at this position.
+    /// Returns the column with this name. Called if the last line had a different name at this
+    /// position.
     fn find(&mut self, at: usize, name: Token, bytes: &[u8]) -> Row<Option<usize>> {
         let written = name.of(bytes);
         if let Some(index) = self.by_name.get(written) {

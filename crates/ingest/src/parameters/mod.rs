@@ -120,8 +120,8 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
     }
     let text = text_of(bytes)?;
     Ok(match sent.oid {
-        // Converted to a number: for a timestamp parameter, a number may represent microseconds,
-        // but text may not.
+        // Converted to a number, because a timestamp parameter accepts a count of microseconds only
+        // as a number.
         oid::INT8 => match text.parse() {
             Ok(number) if number != i64::MIN => ParameterValue::Long(number),
             _ => ParameterValue::text(text),

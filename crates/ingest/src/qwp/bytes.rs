@@ -34,7 +34,7 @@ impl<'a> Bytes<'a> {
         Malformed { at: self.at, reason: reason.into() }
     }
 
-    /// Reserves memory for the declared number of values before they are allocated.
+    /// Reserves memory for a declared number of values before these values are allocated.
     pub(super) fn reserve(&mut self, count: usize, width: usize) -> Read<()> {
         let required = count.saturating_mul(width);
         if required > self.memory {

@@ -399,7 +399,7 @@ fn timestamp(kind: Kind, value: i64, target: SqlType) -> Result<Value<'static>, 
         _ if value == i64::MIN => Value::Null,
         Kind::TimestampNanos => Value::Timestamp(Timestamp::Nanos(value)),
         Kind::Timestamp => Value::Timestamp(Timestamp::Micros(value)),
-        // For a numeric column, the number retains its original unit.
+        // If the target column is numeric, the value is stored in its original unit.
         _ if target == SqlType::Long => Value::Integer(value),
         _ => Value::Timestamp(Timestamp::Micros(value.checked_mul(1_000).ok_or(Problem::Value)?)),
     })

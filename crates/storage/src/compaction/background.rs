@@ -24,7 +24,8 @@ const EXPIRY_WORK: &str = "expiry";
 /// Interval between time-to-live checks.
 const EXPIRY: Duration = Duration::from_secs(2);
 
-/// Delay between a drop and the checkpoint that frees its space, because more drops may follow.
+/// Delay between a drop and the checkpoint that frees the dropped data's space. More drops may
+/// follow during this time.
 const FREE_AFTER: Duration = Duration::from_millis(500);
 /// Minimum pause before a checkpoint that frees space, as a multiple of the previous checkpoint's
 /// duration. The pause is at most [`MAX_PAUSE`].
@@ -43,7 +44,8 @@ pub(crate) fn start(storage: &Arc<Storage>, background: Arc<Background>) -> Engi
     spawned.map(drop).map_err(|error| EngineError::io("cannot start the storage thread", &error))
 }
 
-/// Upgrades the storage handle only while working, so dropping the last handle closes the storage.
+/// Upgrades the weak storage handle only while working, so that the storage closes when the last
+/// other handle is dropped.
 fn run(
     storage: &Weak<Storage>,
     background: &Background,
@@ -70,8 +72,8 @@ fn run(
             (std::mem::take(&mut requests.checkpoint), std::mem::take(&mut requests.shrinks))
         };
         let Some(storage) = storage.upgrade() else { return };
-        // Errors surface in the next commit, because flush and checkpoint reject writes if
-        // necessary. Otherwise the next round retries.
+        // The error is ignored here. If a failed flush requires it, the storage itself refuses
+        // later commits. Otherwise, the next round tries again.
         if flush_at.is_some_and(|at| at <= Instant::now()) {
             flush_at = None;
             let _ = storage.flush();

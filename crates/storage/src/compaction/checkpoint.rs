@@ -45,20 +45,20 @@ pub(crate) struct Frozen {
     pub(crate) removed: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     pub(crate) unsynced: Vec<Arc<Segment>>,
-    /// Unsynced log files of the previous generation. To replace the new generation after damage,
-    /// the previous generation must be equally durable.
+    /// Unsynced log files of the previous generation. The previous generation is the fallback if
+    /// the new one is damaged, so it must be equally durable.
     pub(crate) unsynced_logs: Vec<Arc<dyn VfsFile>>,
     /// Whether a sync of the previous generation's log failed.
     pub(crate) has_hole: bool,
     /// The log file where replay of the new manifest starts.
     pub(crate) first_log: u64,
-    /// Log bytes whose rows this checkpoint writes to segments.
+    /// Number of log bytes that contain the rows that this checkpoint writes to segments.
     pub(crate) unwritten: u64,
     /// Data that this checkpoint rewrites.
     pub(crate) pending_rewrites: PendingRewrites,
 }
 
-/// A partition whose runs became segments.
+/// A partition in which segments have replaced the runs.
 #[derive(Debug)]
 struct Folded {
     table: TableId,
@@ -83,8 +83,8 @@ pub(crate) struct Prepared {
 }
 
 /// Syncs adopted segments that were not synced yet. After a failed sync, the kernel marks lost
-/// pages as written, so a successful retry means nothing. Such segments are no longer trusted, and
-/// the next checkpoint writes them to other files.
+/// pages as written, so a successful retry means nothing. A segment whose sync failed is therefore
+/// no longer trusted, and the next checkpoint writes its rows to another file.
 pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
     let mut outcome = Ok(());
     let mut synced = Vec::with_capacity(unsynced.len());
@@ -122,7 +122,7 @@ pub(crate) fn resync(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<(
     sync_directories(vfs, unsynced.iter().map(|segment| segment.file.path()))
 }
 
-/// Syncs the previous generation's log. After an error it can never become durable.
+/// Syncs the previous generation's log. If that fails, this log can never become durable.
 pub(crate) fn sync_logs(vfs: &dyn Vfs, unsynced: &[Arc<dyn VfsFile>]) -> EngineResult<()> {
     for file in unsynced {
         file.sync().map_err(|error| EngineError::io(LOG, &error))?;
@@ -247,7 +247,8 @@ fn fold_sound(
     let created = prepared.created.len();
     let faults = tidemark_vfs::faults();
     let folded = fold(job, table, floor, partition, prepared);
-    // A copy taken from a mapping that has since faulted may differ from the data that was written.
+    // If reading the mapping has faulted since, a copy taken from the mapping may differ from the
+    // data that was written.
     let bad = || partition.segments.iter().find_map(|segment| segment.known_damage());
     let bad = if tidemark_vfs::faults() == faults { None } else { bad() };
     match bad.map_or(folded, Err) {
@@ -392,8 +393,8 @@ impl Prepared {
         generations.write_next(vfs, snapshot, &self.symbol_files, named, retained)
     }
 
-    /// Step 4: replaces the frozen runs of the running state with the segments. Tables and
-    /// partitions that were otherwise changed since the freeze keep their state.
+    /// Step 4: in the running state, replaces the frozen runs with the segments. A table or
+    /// partition that changed in any other way since the freeze keeps its state.
     pub(crate) fn install(&self, running: &mut Snapshot) -> Installed {
         let mut installed = Installed::default();
         // Each table is taken out of the state only once, regardless of how many partitions were
@@ -421,8 +422,8 @@ impl Prepared {
                 put_table(running, table);
             }
         }
-        // A table that has not changed since the freeze is shared with the manifest, so that the
-        // next edit skips it.
+        // The running state shares each table that has not changed since the freeze with the
+        // manifest, so that the next edit skips these tables.
         for table in self.snapshot.tables() {
             let id = table.schema().id;
             let same = running.tables.get(&id).is_some_and(|other| other.same_content(table));

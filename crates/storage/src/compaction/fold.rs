@@ -35,7 +35,7 @@ use crate::table::schema::ColumnSchema;
 const SMALL_ROWS: usize = 64 << 10;
 /// Maximum number of small segments per partition.
 const SMALL_SEGMENTS: usize = 8;
-/// Maximum number of rows of a segment that are rewritten per new row in the segment's time range.
+/// Maximum number of rows of an old segment that are rewritten for each new row in its time range.
 const MERGE_RATIO: usize = 8;
 
 /// One segment of the folded partition.
@@ -61,14 +61,15 @@ struct Group {
     rows: usize,
     bounds: (i64, i64),
     lsn: u64,
-    /// Whether the group must be written because it is not a single unchanged segment on disk.
+    /// Whether the group must be written to disk. Only a group that consists of a single unchanged
+    /// segment need not be written.
     dirty: bool,
     /// Whether the group should be combined with an adjacent group.
     joins: bool,
     /// Whether the group consists of in-memory runs only.
     fresh: bool,
-    /// Last timestamp of the retained segments that this group overlaps, if any. Such a group is
-    /// never combined with an adjacent group, and it is split at this timestamp.
+    /// Last timestamp of the retained segments that this group overlaps, if any. A group that
+    /// overlaps them is never combined with an adjacent group, and it is split at this timestamp.
     overlaps_until: Option<i64>,
 }
 
@@ -144,10 +145,10 @@ pub(crate) fn plan_fold(
     Ok(outputs)
 }
 
-/// Returns the segments to retain in an overlapping cluster, because merging them with the newer
-/// rows that fall between their rows is not worthwhile. `cluster` is in arrival order. The merged
-/// rows follow the retained segments in arrival order, so a segment can be retained only with all
-/// older segments that it overlaps.
+/// Returns the segments of an overlapping cluster that should be retained, because merging them
+/// with the newer rows in their time range is not worthwhile. `cluster` is in arrival order. The
+/// merged rows follow the retained segments in arrival order, so a segment can be retained only
+/// with all older segments that it overlaps.
 fn worth_keeping(
     sources: &[RowSource],
     cluster: &[usize],
@@ -176,8 +177,8 @@ fn worth_keeping(
             return Ok(Vec::new()); // It must be written, so all segments are merged.
         }
         let inside = merged.iter().map(|times: &ScalarBuffer<i64>| rows_within(times, bounds));
-        // Retaining a small segment would prevent all older segments that it overlaps from being
-        // merged.
+        // Retaining a small segment would force all older segments that it overlaps to be retained
+        // as well.
         let all = merged.iter().map(ScalarBuffer::len).sum();
         let slight = source.rows() < SMALL_ROWS.min(all);
         let pays = || slight || is_worth(source, inside.sum());
@@ -270,15 +271,14 @@ fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usi
 /// unless the next group is added as well.
 fn limits(groups: &[Group]) -> Vec<u64> {
     let mut limits = vec![u64::MAX; groups.len()];
-    // Earliest start of all following groups, and the resulting limit.
+    // Earliest start of all following groups, and the limit that applies to a group ending there.
     let mut next = (i64::MAX, u64::MAX);
     for (limit, group) in limits.iter_mut().zip(groups).rev() {
         let (first, last) = group.bounds;
         if next.0 == last {
             *limit = next.1;
         }
-        // A group that can be combined is combined when necessary. In that case, the limit of the
-        // next group applies.
+        // If the group can itself be combined with the next group, the next group's limit applies.
         let own = if group.overlaps_until.is_some() { group.lsn } else { *limit };
         if first < next.0 {
             next = (first, own);

@@ -61,7 +61,7 @@ impl StoredFile {
 impl Drop for StoredFile {
     fn drop(&mut self) {
         if self.doomed.load(Ordering::Acquire) {
-            // A file that remains is an orphan; the next start removes it.
+            // If the file cannot be unlinked, it is an orphan, which the next start removes.
             let _ = self.vfs.unlink(&self.path);
         }
     }

@@ -16,7 +16,7 @@ pub(crate) const LOG: &str = "db/log";
 pub(crate) const TABLES: &str = "db/t";
 pub(crate) const STAGE: &str = "db/stage";
 pub(crate) const TRASH: &str = "db/trash";
-/// Reserved disk space for the last checkpoint on a full disk.
+/// File that reserves disk space for the last checkpoint on a full disk.
 pub(crate) const RESERVE: &str = "db/reserve";
 /// Directories for a copy of the database and for an incomplete copy.
 pub(crate) const BACKUP: &str = ".checkpoint";

@@ -18,8 +18,8 @@ use crate::disk::layout::RESERVE;
 
 /// Minimum interval between free-space queries.
 const QUERY_INTERVAL: Duration = Duration::from_millis(100);
-/// Writes resume above this many tenths of the watermark, so that they do not stop and resume
-/// repeatedly around it.
+/// Writes resume once free space exceeds this many tenths of the watermark. The margin prevents
+/// them from stopping and resuming repeatedly.
 const RESUME_TENTHS: u64 = 14;
 /// Default watermark: this percentage of the disk, but at most `WATERMARK_BYTES`.
 const WATERMARK_PERCENT: u64 = 5;

@@ -35,8 +35,8 @@ use crate::table::schema::TableId;
 const SPARE_FILES: usize = 2;
 /// Number of zero bytes written ahead after a file's first group.
 const MIN_AHEAD: u64 = 16 << 10;
-/// The free space divided by this number is the maximum for spare files and for zeros ahead of the
-/// log.
+/// The zeros ahead of the log, and likewise the spare files, may occupy at most the free space
+/// divided by this number.
 const SPARE_DIVISOR: u64 = 64;
 
 fn is_full(error: &std::io::Error) -> bool {
@@ -235,7 +235,7 @@ impl Log {
         }
     }
 
-    /// File number for the next transaction.
+    /// Number of the log file for the next transaction.
     pub(crate) fn next_file(&self) -> u64 {
         self.current.as_ref().map_or(self.next_number, |current| current.number)
     }
@@ -280,7 +280,7 @@ impl Log {
             let upto = (end + ahead).min(current.capacity);
             match current.file.write_at(&vec![0; (upto - end) as usize], end) {
                 Ok(()) => current.written_to = upto,
-                // Ignored, because the group itself may still fit.
+                // The error is ignored, because the group itself may still fit.
                 Err(error) if is_full(&error) => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -366,8 +366,9 @@ impl Log {
         }
     }
 
-    /// Continues in a new file, but only if the current file already contains a group. Otherwise, a
-    /// checkpoint that fails repeatedly on a full disk would leave a file behind each time.
+    /// Continues in a new file, but only if the current file already contains a group. Without this
+    /// condition, a checkpoint that fails repeatedly on a full disk would leave a file behind each
+    /// time.
     pub(crate) fn begin_file(&mut self, first_lsn: u64) -> EngineResult<()> {
         let is_new =
             |current: &Current| current.offset == LOG_BLOCK && current.first_lsn == first_lsn;
@@ -397,7 +398,7 @@ impl Log {
         };
         let header = FileHeader { number, first_lsn, salt: self.vfs.entropy() };
         if let Err(error) = file.write_at(&header.encode(), 0) {
-            // A remaining file is ignored because it has no header.
+            // If the file cannot be removed, recovery ignores it because it has no header.
             let _ = self.vfs.unlink(&path);
             return Err(failed(error));
         }
@@ -426,8 +427,8 @@ impl Log {
             if is_sound && self.spare.len() < spares {
                 self.spare.push(number);
             } else {
-                // A file that remains is not read again, because its number is below the manifest's
-                // first log file.
+                // If the file cannot be removed, it is still not read again, because its number is
+                // below the manifest's first log file.
                 let _ = self.vfs.unlink(&log_file(number));
             }
         }
@@ -449,7 +450,7 @@ impl Log {
             is_only && current.written_to > LOG_BLOCK + self.prewrite_bytes.max(MIN_AHEAD)
         };
         if let Some(current) = self.current.take_if(|current| is_long(current)) {
-            // If that fails, the next group starts a new file.
+            // If emptying the file fails, the next group starts a new file.
             self.current = self.emptied(&current).ok();
         }
     }

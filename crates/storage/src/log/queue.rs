@@ -14,8 +14,8 @@ use tidemark_types::{EngineError, EngineResult};
 use crate::mutation::change::CommitReceipt;
 use crate::mutation::prepare::Prepared;
 
-/// Maximum time a leader waits for the members of the previous group. This is short compared with a
-/// sync, but long enough for them to return with their next transaction.
+/// Maximum time a leader waits for the members of the previous group. The wait is short compared
+/// with a sync, but long enough for these members to submit their next transaction.
 const GATHER: Duration = Duration::from_micros(500);
 
 #[derive(Debug)]

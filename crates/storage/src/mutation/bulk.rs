@@ -84,7 +84,7 @@ impl Syncs {
     }
 }
 
-/// A bulk write in progress. Dropping it aborts the write.
+/// A bulk write in progress. Dropping this value aborts the write.
 #[derive(Debug)]
 pub struct BulkWriter {
     storage: Arc<Storage>,

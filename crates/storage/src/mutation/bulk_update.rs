@@ -37,7 +37,7 @@ use crate::table::{TableSnapshot, row_position};
 /// Size in bytes of new cells at which a portion is written, even if it has few rows.
 const PORTION_BYTES: usize = 64 << 20;
 
-/// New cells being written into a table. Dropping it aborts the update.
+/// New cells being written into a table. Dropping this value aborts the update.
 #[derive(Debug)]
 pub struct BulkUpdate {
     storage: Arc<Storage>,
@@ -77,7 +77,7 @@ struct Pending {
     bytes: usize,
 }
 
-/// An update whose segments are written but not visible yet. Dropping it aborts the update.
+/// An update whose segments are written but not visible yet. Dropping this value aborts the update.
 #[derive(Debug)]
 pub struct WrittenUpdate(BulkUpdate);
 
@@ -216,7 +216,7 @@ impl BulkUpdate {
         let partitions = self.base.partitions();
         let found = partitions.get(ordinal);
         let (floor, partition) = found.ok_or_else(|| EngineError::internal("no such row"))?;
-        // New keys must not make rows reappear that the old keys replaced.
+        // The key columns are about to change. Rows that the old keys replaced must not reappear.
         let rekeyed = |index: &usize| partition.upserts_by(self.schema.columns[*index].id);
         let settled = if self.columns.iter().any(rekeyed) {
             Arc::new(partition.resolved(self.base.schema())?)

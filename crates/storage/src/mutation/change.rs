@@ -18,9 +18,9 @@ pub enum Change {
     /// Removes a table.
     DropTable(TableId),
     /// A new definition: columns added, dropped or renamed, the table renamed, or parameters
-    /// changed. Its `version` is the version of the definition it is based on. Columns with
-    /// identifier 0 are new, and null in existing rows. A column's type cannot change under the
-    /// same identifier.
+    /// changed. Its `version` is that of the old definition, on which the new definition is based.
+    /// Columns with identifier 0 are new, and null in existing rows. A column's type cannot change
+    /// under the same identifier.
     ReplaceSchema(TableSchema),
     /// Removes all of a table's rows.
     Truncate(TableId),
@@ -38,7 +38,7 @@ pub enum Change {
     Update(Update),
     /// Deletes rows.
     Delete(Delete),
-    /// Deletes rows by time. This affects all rows that exist when the commit is applied.
+    /// Deletes rows by time. The deletion affects all rows that exist when the commit is applied.
     Clear {
         /// A table with a designated timestamp.
         table: TableId,

@@ -91,7 +91,7 @@ pub(crate) fn apply_convert(
         let segments: Vec<_> =
             metas.iter().map(|meta| Segment::new(context.vfs, &directory, meta.clone())).collect();
         let new = Partition::new(segments, Vec::new(), context.lsn);
-        // Replaced rows are not written, so the number of rows can change.
+        // Rows replaced by DEDUP keys are not written, so the number of rows can change.
         table.rows = table.rows - old.rows() + new.rows();
         table.hot.insert(*floor, Arc::new(new));
     }

@@ -25,8 +25,7 @@ use crate::table::schema::{ColumnSchema, TableId};
 use crate::table::time_range::TimeRange;
 use crate::table::{TableSnapshot, row_position};
 
-/// A segment is rewritten only if the number of deleted rows is at least its row count divided by
-/// this number.
+/// A segment is rewritten only if at least one row in this many has been deleted.
 const MIN_DELETED_DIVISOR: u64 = 32;
 
 /// Rows of a table to delete.
@@ -104,7 +103,7 @@ pub(crate) fn apply_delete(
         let partition = table.partition(*floor);
         let partition = partition.ok_or_else(|| EngineError::internal("no such partition"))?;
         let new = if partition.upserts() {
-            // The rows that a deleted row replaced must not reappear.
+            // Rows that a deleted row had replaced must not reappear.
             let resolved = partition.resolved(&head.schema)?;
             without(&resolved, head.schema.timestamp_column(), rows, context.lsn)?
         } else {

@@ -1,4 +1,5 @@
-//! Work that a commit does before its group is written: checks a batch and sorts its rows by time.
+//! Work that a commit does before its group is written: it checks a batch and sorts the rows by
+//! time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -104,7 +105,8 @@ impl Prepared {
     }
 }
 
-/// Whether a transaction frees disk space and needs none. Such a transaction may use the reserve.
+/// Whether a transaction only frees disk space and needs no more of it. Such a transaction may use
+/// the reserve.
 pub(crate) fn frees(work: &[Prepared]) -> bool {
     work.iter().any(Prepared::frees) && !work.iter().any(Prepared::grows)
 }
@@ -115,9 +117,9 @@ pub(crate) struct StagedSegments {
     pub(crate) table: TableId,
     pub(crate) segments: Vec<(i64, SegmentMeta)>,
     pub(crate) synced: bool,
-    /// Columns that the rows were written with.
+    /// Columns that the rows were written with, from the table definition at that time.
     pub(crate) columns: Vec<ColumnSchema>,
-    /// Keys by which rows replace each other within the write.
+    /// Keys by which later rows of the write replace earlier ones.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
     /// Symbol columns with their symbol stores and the greatest key used.
     pub(crate) symbols: Vec<(u32, Arc<SymbolStore>, i32)>,

@@ -187,7 +187,8 @@ pub(crate) fn apply_update(
         let timestamp = head.schema.timestamp_column();
         let patched = patched_bytes(partition);
         let new = if part.columns.iter().any(|(id, ..)| partition.upserts_by(*id)) {
-            // New keys must not make rows reappear that the old keys replaced.
+            // The key columns are about to change. Rows that the old keys replaced must not
+            // reappear.
             let resolved = partition.resolved(&head.schema)?;
             let retained: Vec<_> = resolved.files().collect();
             let removed = |file: &Arc<_>| !retained.iter().any(|other| Arc::ptr_eq(other, file));

@@ -36,7 +36,7 @@ impl Storage {
         remove_all(vfs, BACKUP_NEW)?;
         // The log copy would occupy disk space that transactions need in order to free space.
         self.space().refuse_when_low(vfs)?;
-        // After the checkpoint, the log to copy is short, and no data is only in memory.
+        // After the checkpoint, the log to be copied is short, and all earlier data is in segments.
         self.checkpoint()?;
         let copied = self.with_generations(|generations| {
             let (snapshot, position) = self.log_position()?;
@@ -58,7 +58,8 @@ impl Storage {
     pub fn release_backup(&self) -> EngineResult<()> {
         let vfs = self.vfs().system();
         if self.has_backup()? {
-            // After the rename no copy exists, even if the removal is incomplete.
+            // After the rename, the copy no longer counts as existing, even if its removal is
+            // incomplete.
             remove_all(vfs, BACKUP_NEW)?;
             let renamed = vfs.rename(BACKUP, BACKUP_NEW);
             renamed.map_err(|error| EngineError::io(BACKUP, &error))?;

@@ -36,7 +36,7 @@ use crate::state::recent::RecentCommits;
 /// Recovered state that the storage starts from.
 #[derive(Debug)]
 pub(crate) struct Recovered {
-    /// Commits to followed tables found in the log.
+    /// Commits found in the log that changed followed tables.
     pub(crate) recent: RecentCommits,
     pub(crate) generations: Generations,
     pub(crate) snapshot: Snapshot,
@@ -135,8 +135,8 @@ fn has_trash(vfs: &Arc<Disk>) -> EngineResult<bool> {
 fn create_if_missing(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<bool> {
     let entries = list(vfs, DB)?;
     let named = |name: &str| entries.iter().any(|entry| format!("{DB}/{}", entry.name) == name);
-    // Without a pointer and tables, this is an interrupted creation, or a root that has lost
-    // everything but its log.
+    // If neither a pointer nor tables exist, either the creation of the root was interrupted, or
+    // the root has lost everything but its log.
     let later = |entry: &DirEntry| manifest_number(&entry.name).is_some_and(|n| n > 1);
     if named(CURRENT) || entries.iter().any(later) || !list(vfs, TABLES)?.is_empty() {
         return Ok(false);
@@ -172,7 +172,8 @@ fn start_over(
         let file = LogFile::scan(vfs.system(), number, 0, None)?;
         first_lsn = first_lsn.or(file.map(|file| file.first_lsn));
     }
-    // If there was no transaction, at most the files of an interrupted bulk write exist.
+    // If the log has never contained a transaction, the only files that can exist are those of an
+    // interrupted bulk write.
     if first_lsn.is_some_and(|first| first > 1) {
         return Err(error);
     }

@@ -83,15 +83,15 @@ impl<'a> Replay<'a> {
     pub(crate) fn run(&mut self, logs: &[u64], first_log: u64) -> EngineResult<()> {
         let mut files = Vec::new();
         for &number in logs.iter().filter(|&&number| number >= first_log) {
-            // The log may be only in the page cache, even permanently after a failed sync. New
-            // commits build on the log, so it is made durable before it is read.
+            // The log may exist only in the page cache. After a failed sync it may never leave the
+            // cache. New commits build on the log, so it is made durable before it is read.
             self.settle(&log_file(number))?;
             let (after, planted) = (self.snapshot.lsn, self.options.planted);
             files.extend(LogFile::scan(self.vfs.system(), number, after, planted)?);
         }
         self.claimed_lsn = files.iter().map(LogFile::claimed_lsn).max().unwrap_or(0);
         for (index, file) in files.iter().enumerate() {
-            // Number of the first transaction that a later file contains.
+            // Number of the first transaction in any later file.
             let void = files[index + 1..].iter().map(|later| later.first_lsn).min();
             let void = void.filter(|_| self.options.planted != Some(PlantedFault::IgnoreVoid));
             for group in &file.groups {
@@ -110,7 +110,7 @@ impl<'a> Replay<'a> {
         lsn > self.snapshot.lsn && lsn <= self.claimed_lsn && self.stopped.is_none() && !lenient
     }
 
-    /// Applies a group's records below `void`.
+    /// Applies a group's records whose transaction numbers are below `void`.
     fn group(&mut self, file: &LogFile, group: &FoundGroup, void: u64) -> EngineResult<()> {
         let lenient = self.options.planted == Some(PlantedFault::IgnoreLogSequence);
         let header = &group.header;
@@ -145,7 +145,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Skips missing transactions below `end`, whose tables are unknown.
+    /// Skips missing transactions below `end`. The tables that they changed are unknown.
     fn lose_upto(&mut self, end: u64) {
         let first = self.snapshot.lsn + 1;
         let what = format!("{LOG}: transactions {first} to {} cannot be read", end - 1);
@@ -175,7 +175,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Records that these tables lack changes from transactions up to `lsn`.
+    /// Records that changes to these tables are missing, from transactions up to `lsn`.
     fn note(&mut self, tables: impl Iterator<Item = TableId>, what: String, lsn: u64) {
         for table in tables {
             self.snapshot.note_lost(table, &what);
@@ -251,8 +251,9 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Whether all segments that a transaction adopted unsynced have survived. They are read
-    /// completely, and the log ends before the first transaction whose segments did not survive.
+    /// Whether all unsynced segments that a transaction adopted have survived. The segments are
+    /// read completely, and the log ends before the first transaction whose segments did not
+    /// survive.
     fn unsynced_files_survived(&self, ops: &[Op]) -> EngineResult<bool> {
         let trusted = self.options.planted == Some(PlantedFault::TrustAdoptedSegments);
         for op in ops {

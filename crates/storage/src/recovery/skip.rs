@@ -78,7 +78,7 @@ impl Storage {
     }
 }
 
-/// Lets the crash tests create damage to give up.
+/// Functions with which the crash tests create damage and have it given up.
 #[doc(hidden)]
 impl Storage {
     /// Names of a table's segments.

@@ -17,7 +17,7 @@ const IN_PLACE_ROWS: usize = 4 << 10;
 
 /// Source of cells.
 pub(crate) trait Source {
-    /// Returns the whole column, which is at `position` in the definition.
+    /// Returns the whole column that is at `position` in the definition.
     fn column(&self, position: usize, column: &ColumnSchema) -> EngineResult<ColumnData>;
 }
 

@@ -1,5 +1,5 @@
 //! Caches the last row of each key in a symbol column, per block. A block's last rows are computed
-//! once readers have searched more rows than would be read to compute them. They are cached with
+//! once searches have read more rows than the computation would read. The results are cached with
 //! the cells, which never change, and are not stored on disk.
 
 use std::ops::Range;
@@ -80,7 +80,8 @@ impl KeyRows {
             let of_keys = keys.iter().filter_map(|&key| last.get(key as u32 as usize));
             let of_keys = of_keys.filter(|&&row| row != NO_ROW).max();
             match of_keys.map(|&row| start + row as usize) {
-                // Earlier rows with this key are not known.
+                // The last row with one of the keys is after the range. Whether the range also
+                // contains such a row is not known.
                 Some(row) if row >= end => return LastRow::Before(end),
                 Some(row) if row >= rows.start => return LastRow::At(row),
                 _ => end = start,

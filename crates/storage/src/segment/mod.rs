@@ -69,7 +69,7 @@ pub(crate) struct Segment {
     pub(crate) meta: SegmentMeta,
     pub(crate) file: Arc<StoredFile>,
     /// Keys by which the segment's rows replace rows of earlier runs and segments. A checkpoint
-    /// resolves them, so no manifest contains them.
+    /// removes the replaced rows, so no manifest contains such keys.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
     opened: Arc<OnceLock<EngineResult<Opened>>>,
     /// Damage that was found without reading the segment, if any.
@@ -268,8 +268,8 @@ impl Segment {
         Ok(self.opened()?.columns.keys().copied().collect())
     }
 
-    /// Returns the number of bytes in the file that belong to other columns. Does not keep the file
-    /// open.
+    /// Returns the number of bytes in the file that belong to columns other than `columns`. Does
+    /// not keep the file open.
     pub(crate) fn bytes_beside(&self, columns: &[ColumnSchema]) -> EngineResult<u64> {
         let is_known = |id: u32| columns.iter().any(|column| column.id == id);
         if let Some(error) = self.condemned.get() {
@@ -328,8 +328,8 @@ impl Segment {
         }
         if self.opened.get().is_none() {
             match self.map_file() {
-                // The next reader may succeed after an error such as too many open files or too
-                // little memory.
+                // An error such as too many open files or too little memory is not cached, because
+                // the next reader may succeed.
                 Err(error) if error.code != ErrorCode::Damaged => return Err(error),
                 outcome => drop(self.opened.set(outcome)),
             }

@@ -38,9 +38,9 @@ use crate::table::symbols::SymbolDictionary;
 
 /// Maximum number of rows per file, so that decoding one of its columns stays cheap.
 pub(crate) const PARQUET_ROWS: usize = 512 << 10;
-/// Default and minimum value, in bytes, of the limit on decoded columns that the process caches for
-/// later readers. [`set_decoded_bytes`] changes the limit. The minimum is large enough for some of
-/// a file's columns.
+/// Default and minimum, in bytes, of the memory limit for decoded columns that the process caches
+/// for later readers. [`set_decoded_bytes`] changes the limit. The minimum is large enough for some
+/// of a file's columns.
 const DECODED_BYTES: usize = 256 << 20;
 const MIN_DECODED_BYTES: usize = 64 << 20;
 /// Footer key for metadata that Parquet cannot express.
@@ -273,7 +273,7 @@ impl ParquetColumns {
         Ok(cells)
     }
 
-    /// Returns a column and its zones while the column is cached.
+    /// Returns a column and its zones if the column is cached.
     pub(crate) fn zones(&self, column: &ColumnSchema) -> Option<(ColumnData, Arc<Zones>)> {
         DECODED.lock().get((self.number, column.id))
     }
@@ -287,8 +287,8 @@ impl ParquetColumns {
     fn opened(&self, segment: &dyn MappedFile) -> EngineResult<&Opened> {
         if self.opened.get().is_none() {
             match open(segment) {
-                // The next reader may succeed after an error such as too many open files or too
-                // little memory.
+                // An error such as too many open files or too little memory is not cached, because
+                // the next reader may succeed.
                 Err(error) if error.code != ErrorCode::Damaged => return Err(error),
                 outcome => drop(self.opened.set(outcome)),
             }

@@ -28,7 +28,7 @@ pub struct Zone {
 }
 
 /// Minimum and maximum. For doubles, they may include values stored under nulls. For integers, they
-/// do so only if all cells are null.
+/// include such values only if all cells are null.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bounds {
     /// Bounds of DOUBLE and FLOAT.

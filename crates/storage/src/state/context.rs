@@ -13,7 +13,8 @@ use crate::table::schema::TableSchema;
 use crate::table::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
 
-/// Inputs of the state machine other than the transaction, and its results.
+/// The inputs of the state machine in addition to the transaction, and the outputs of applying the
+/// transaction.
 #[derive(Debug)]
 pub(crate) struct ApplyContext<'a> {
     pub(crate) vfs: &'a Arc<Disk>,

@@ -1,5 +1,5 @@
-//! Just before a change is applied, converts it to a step with all identifiers assigned, or refuses
-//! it.
+//! Converts a change to a step just before it is applied, with all identifiers assigned, or refuses
+//! the change.
 
 use std::sync::Arc;
 
@@ -208,7 +208,7 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
             ),
         ));
     }
-    // Cells of a column whose type has changed in the meantime would be invisible.
+    // If the column's type had changed in the meantime, the new cells would be invisible.
     let still =
         |column: &&ColumnSchema| found.schema().columns.iter().any(|other| other.id == column.id);
     if let Some(removed) = staged.columns.iter().find(|column| !still(column)) {
@@ -231,7 +231,8 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
     Ok(Adopt { table, symbols, synced, segments })
 }
 
-/// Returns the step that drops partitions expired by the time to live, after `op`.
+/// Returns the step that drops the partitions that have expired under the time to live once `op` is
+/// applied.
 pub(crate) fn expiry(snapshot: &Snapshot, op: &Op, by_clock: bool) -> Option<Op> {
     let adds = matches!(op, Op::Append(_) | Op::Adopt(_) | Op::ReplaceSchema(_));
     let table = snapshot.table_by_id(op.table().filter(|_| adds)?)?;

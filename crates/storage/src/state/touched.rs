@@ -25,16 +25,16 @@ use crate::table::time_range::Span;
 
 /// Maximum number of ranges per table.
 const MAX_RANGES: usize = 1_024;
-/// Rows added by one step form one range, unless a gap exceeds the time between the first and the
-/// last row divided by this number. A step therefore adds at most this many ranges.
+/// Rows added by one step form one range, unless they contain a gap longer than their total time
+/// span divided by this number. A step therefore adds at most this many ranges.
 const GAP_DIVISOR: i64 = 256;
 
 /// Size of a range in the record, in bytes.
 const RANGE_BYTES: usize = 24;
-/// Size in bytes of the data before the ranges, in records written by versions that did not track
-/// whether rows were in order.
+/// Size in bytes of the data that precedes the ranges in records of an older format. That format
+/// did not track whether rows were added in order.
 const OLDER_HEAD_BYTES: usize = 16;
-/// Transaction number of removed ranges in records written by these versions.
+/// Transaction number assumed for removed ranges in records of the older format.
 const OLDER_REMOVAL: u64 = 0;
 
 /// A time range in which rows were added, removed or changed.
@@ -79,8 +79,8 @@ impl Touched {
     }
 
     /// Ranges whose rows were removed and in which no row has been added or changed since. Results
-    /// computed from the removed rows are retained. Once a later touch is forgotten, its range
-    /// counts as removed again.
+    /// computed from the removed rows are retained. Once such a later change is forgotten, the
+    /// changed range counts as removed again.
     #[must_use]
     pub fn removed(&self) -> Vec<Span> {
         let mut dropped = Vec::new();
@@ -237,7 +237,8 @@ pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>>
             touch.spans.clear();
             touch.in_order = true;
         }
-        // TRUNCATE removes the rows in all ranges. A truncated view is recomputed instead.
+        // TRUNCATE removes the rows in all ranges. If the table is a materialized view, the view is
+        // recomputed instead.
         Op::Truncate(_) if !is_materialized(snapshot, id) => {
             touch.spans.clear();
             touch.retires.extend(table.time_bounds());
@@ -291,7 +292,7 @@ pub(super) fn spans_of(
         Op::Truncate(_) => vec![(i64::MIN, i64::MAX)],
         Op::Partitions(op) if op.action == PartitionAction::DropDetached => Vec::new(),
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
-        // Large updates arrive as conversions, whose cells are not examined.
+        // Large updates arrive as conversions. The cells of a conversion are not examined.
         Op::Convert(convert) => convert.partitions.iter().map(|(floor, _)| whole(floor)).collect(),
         Op::Update(update) => {
             let partitions = update
@@ -493,8 +494,8 @@ mod tests {
         assert_eq!(touched.after(5), Some(vec![(10, 19)]));
     }
 
-    /// The ranges always cover those of a model that stores one number per timestamp. If there are
-    /// few ranges, they cover no more than the model.
+    /// The model stores one number per timestamp. The ranges always cover at least the timestamps
+    /// in the model, and exactly these if there are few ranges.
     #[test]
     fn random_changes_match_the_model() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;

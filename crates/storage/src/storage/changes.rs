@@ -27,8 +27,8 @@ const MAX_SPANS: usize = 1_024;
 pub enum NextChange {
     /// No change yet.
     Nothing,
-    /// The change can no longer be reported, because the table was not followed then or the
-    /// position does not exist.
+    /// The change can no longer be reported, because the position does not exist or the table was
+    /// not followed at that position.
     Lost,
     /// Added rows.
     Added(AddedRows),
@@ -155,8 +155,8 @@ impl Leading {
     }
 
     /// `changes` specifies whether changes other than added rows follow. If so, added rows are
-    /// reported only if none are in segments and all have the current table definition. Otherwise,
-    /// the report could show cells of other columns or lack rows.
+    /// reported only if none are in segments and all have the current table definition. Without
+    /// these conditions, the report could show cells of other columns or lack rows.
     fn finish(self, changes: bool) -> Vec<Arc<FollowedCommit>> {
         let is_as_it_was = |commit: &Arc<FollowedCommit>| {
             !has_segments(commit) && commit.schema_version == self.schema_version

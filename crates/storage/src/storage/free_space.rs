@@ -17,8 +17,8 @@ use crate::options::CommitMode;
 use crate::state::context::PendingRewrites;
 use crate::table::schema::TableId;
 
-/// Maximum time, and interval, for retrying a transaction that frees space on a full disk.
-/// Meanwhile, other writes in progress fail and release their space.
+/// Maximum time and interval for retrying a transaction that frees space on a full disk. Meanwhile,
+/// other writes in progress fail and release their space.
 const PATIENCE: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
@@ -136,7 +136,7 @@ impl Storage {
         self.has_older_files.load(Ordering::Relaxed)
     }
 
-    /// Writes a manifest with the content of the current one, which becomes the previous
+    /// Writes a manifest with the same content as the current manifest, which becomes the previous
     /// generation. This frees the files and log that only the older generation needed. Does nothing
     /// if no older generation exists.
     pub fn advance_generations(&self) -> EngineResult<()> {
@@ -199,7 +199,7 @@ impl Storage {
     }
 
     fn close_until(&self, ends: Option<Instant>) -> EngineResult<bool> {
-        // Also limits a checkpoint in progress on the background thread.
+        // The time limit also applies to a checkpoint that is running on the background thread.
         *self.ends.lock() = ends;
         let done = match self.refuse_when_closed() {
             Ok(()) => self.last_checkpoint(),

@@ -30,8 +30,8 @@ use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 
 /// Rows encoded per batch.
 const BATCH_ROWS: usize = 64 << 10;
-/// Maximum number of attempts. Commits that were in progress when the writers were blocked may
-/// interfere, but there are few of them.
+/// Maximum number of attempts. An attempt fails if it meets a commit that was in progress when the
+/// writers were blocked, but there are few of these.
 const ATTEMPTS: usize = 4;
 
 impl Storage {
@@ -70,7 +70,7 @@ impl Storage {
         self.try_convert(table, &BTreeSet::from([floor]), to, true)
     }
 
-    /// With `anew`, partitions that already have the format are rewritten as well.
+    /// With `anew`, also rewrites partitions that already have the format.
     fn try_convert(
         &self,
         table: TableId,

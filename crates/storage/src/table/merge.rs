@@ -23,7 +23,8 @@ pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<SourceRange> {
         let next = heads.peek_mut();
         let len = match next.as_deref() {
             None => rest.len(),
-            // Rows equal to the next head precede it only if this source arrived first.
+            // Rows with the same timestamp as the next head precede it only if this source arrived
+            // first.
             Some(&Reverse((next, other))) if source < other => gallop(rest, |ts| ts <= next),
             Some(&Reverse((next, _))) => gallop(rest, |ts| ts < next),
         };
@@ -45,8 +46,8 @@ pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<SourceRange> {
     order
 }
 
-/// Returns the number of leading rows for which `holds` is true. `holds` must be true only for a
-/// prefix.
+/// Returns the number of leading rows for which `holds` is true. It must be true for a prefix of
+/// the rows and false for all later rows.
 fn gallop(rows: &[i64], holds: impl Fn(i64) -> bool) -> usize {
     let mut bound = 1;
     while bound < rows.len() && holds(rows[bound]) {

@@ -67,9 +67,9 @@ pub struct TableSnapshot {
     pub(crate) head: Arc<TableHead>,
     /// Partitions as of the last checkpoint or bulk write.
     pub(crate) cold: Arc<PartitionMap>,
-    /// Partitions that small commits have changed since then; they hide the cold partitions they
-    /// replace. There are few such partitions, so a commit copies only a few, regardless of the
-    /// table's number of partitions.
+    /// Partitions that small commits have changed since the last checkpoint or bulk write. They
+    /// hide the cold partitions that they replace. There are few of them, so a commit copies only a
+    /// few partitions, however many the table has.
     pub(crate) hot: PartitionMap,
     /// Partitions that are retained but invisible.
     pub(crate) detached: Arc<PartitionMap>,
@@ -108,8 +108,8 @@ impl TableSnapshot {
         &self.head.schema
     }
 
-    /// Number of rows. With DEDUP keys, computing it reads the keys wherever runs and segments have
-    /// overlapped since the last checkpoint. Otherwise, the number is already known.
+    /// Number of rows. With DEDUP keys, counting has to read the keys where runs and segments have
+    /// overlapped since the last checkpoint. In all other cases, the number is already known.
     pub fn row_count(&self) -> EngineResult<u64> {
         let timestamp = self.schema().timestamp_column();
         let replaced = self.hot.values().map(|partition| partition.replaced(timestamp));
@@ -178,8 +178,9 @@ impl TableSnapshot {
         self.partitions().iter().map(|(_, partition)| partition.last_lsn()).max()
     }
 
-    /// Returns the transactions whose rows are in the table's runs and segments, oldest first.
-    /// Transactions that a checkpoint or a merge combined count as the latest of them.
+    /// Returns the transactions whose rows are in the table's runs and segments, oldest first. If a
+    /// checkpoint or a merge has combined the rows of several transactions, they are attributed to
+    /// the latest one.
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         let mut found: BTreeMap<u64, TransactionInfo> = BTreeMap::new();
         for (_, partition) in self.partitions().iter() {
@@ -194,7 +195,7 @@ impl TableSnapshot {
         found.into_values().collect()
     }
 
-    /// Returns the dictionary of a symbol column, by its position.
+    /// Returns the dictionary of the symbol column at this position.
     pub fn symbols(&self, column: usize) -> EngineResult<Arc<SymbolDictionary>> {
         self.head.symbols(column).map(Arc::clone)
     }
@@ -351,7 +352,7 @@ pub struct PartitionInfo {
     pub segments: usize,
     /// Number of sorted runs, which remain in memory until the next checkpoint.
     pub runs: usize,
-    /// Maximum number of segments and runs that overlap at one timestamp. Readers merge them there.
+    /// Maximum number of segments and runs that overlap at one timestamp. Readers must merge them.
     pub overlap: usize,
     /// Size of the segments in bytes.
     pub disk_bytes: u64,

@@ -22,8 +22,8 @@ const READ_IN_PLACE_ROWS: usize = 4_096;
 /// whole partition.
 const MERGED_ROWS: usize = 256 << 10;
 
-/// Minimum number of rows for a commit to form a separate run. Copying that many rows into another
-/// run takes longer than reading an additional run.
+/// Minimum number of rows for a commit to form a separate run. For that many rows, reading an
+/// additional run is cheaper than copying the rows into another run.
 const LONG_RUN_ROWS: usize = 64 << 10;
 
 /// Consecutive rows from a run or segment, in a partition's time order.
@@ -86,7 +86,8 @@ impl Partition {
         self.segments.iter().map(|segment| Arc::clone(&segment.file))
     }
 
-    /// Whether all of the partition's content is in files that need not be rewritten.
+    /// Whether all of the partition's content is in files, and none of these files must be
+    /// rewritten.
     pub(crate) fn is_written(&self) -> bool {
         let in_files = !self.segments.iter().any(|segment| segment.must_be_written(false));
         // A manifest contains no keys, so replaced rows must be removed first.
@@ -120,8 +121,9 @@ impl Partition {
             let sources: Vec<RowSource> =
                 cluster.iter().map(|&index| pieces[index].clone()).collect();
             match &sources[..] {
-                // A single run or segment no longer replaces rows. Otherwise, rows that receive
-                // equal keys from an update would replace each other in a later merge.
+                // A single run or segment has no rows left to replace. If it kept its keys, an
+                // update could give several of its rows equal keys, and a later merge would drop
+                // all but one of them.
                 [RowSource::Segment(segment)] => segments.push(Arc::new(segment.settled())),
                 [RowSource::Run(run)] => runs.push(Arc::new(run.settled())),
                 _ => runs.push(Arc::new(one_run(&sources, schema, timestamp)?)),
@@ -154,8 +156,8 @@ impl Partition {
     pub(crate) fn overlap(&self) -> usize {
         let segments = self.segments.iter().map(|segment| segment.bounds());
         let sources = segments.chain(self.runs.iter().map(|run| run.bounds));
-        // At equal timestamps, ends precede starts, except the end of a source with a single
-        // timestamp.
+        // At equal timestamps, ends come before starts. The only exception is the end of a source
+        // with a single timestamp.
         let edges = sources.flat_map(|(first, last)| {
             [(first, 1, 1), (last, if first < last { 0 } else { 2 }, -1)]
         });
@@ -181,7 +183,7 @@ impl Partition {
         let mut runs = self.runs.clone();
         let changed = run.last_lsn;
         let mut new = Arc::new(run);
-        // A run never moves past a segment that arrived between two runs.
+        // Two runs are never merged if a segment arrived between them.
         let last_segment = self.segments.iter().map(|segment| segment.meta.lsn).max();
         let kept_lsn = frozen_lsn.max(last_segment.unwrap_or(0));
         let is_long = new.rows >= LONG_RUN_ROWS;

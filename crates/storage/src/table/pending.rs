@@ -46,8 +46,8 @@ impl PendingRows {
         self.bytes
     }
 
-    /// Appends later rows to these rows. Returns `None` if tables or definitions differ, or if
-    /// there are too many bytes.
+    /// Appends later rows to these rows. Returns `None` if the tables or definitions differ, or if
+    /// the result would be too large.
     pub fn joined(&self, later: &Self) -> EngineResult<Option<Self>> {
         let (ours, theirs) = (&self.rows.columns, &later.rows.columns);
         let same = Arc::ptr_eq(&self.schema, &later.schema)

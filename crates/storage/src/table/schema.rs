@@ -111,8 +111,8 @@ pub struct TableSchema {
     pub partition_by: PartitionBy,
     /// Whether the table was declared with WAL; stored only for SHOW.
     pub wal: bool,
-    /// Maximum number of rows that a bulk write holds in memory. Further rows are written to disk,
-    /// where they are still invisible.
+    /// Maximum number of rows that a bulk write holds in memory. Further rows are written to disk
+    /// and remain invisible until the commit.
     pub max_uncommitted_rows: u64,
     /// Usual delay of late rows in a bulk write, in microseconds. The most recent rows remain in
     /// memory for this period, memory permitting.
@@ -167,11 +167,11 @@ pub struct Constraint {
 /// Kinds of [`Constraint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConstraintKind {
-    /// The key that identifies rows.
+    /// PRIMARY KEY: the main key that identifies rows.
     PrimaryKey,
-    /// Another key that identifies rows.
+    /// UNIQUE: an additional key that identifies rows.
     Unique,
-    /// A key of rows in another table.
+    /// FOREIGN KEY: a key that refers to rows in another table.
     ForeignKey,
     /// An index that allows equal keys.
     Index,

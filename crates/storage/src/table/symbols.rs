@@ -1,8 +1,8 @@
 //! Symbol dictionaries: strings get permanent keys in order of first use.
 //!
 //! A column's store is append-only and shared by all snapshots; each snapshot sees a prefix. An
-//! aborted bulk write may leave strings that no row uses. Such strings cost a few bytes, but they
-//! spare other writers from having to lock the keys.
+//! aborted bulk write may leave strings that no row uses. Such strings cost a few bytes, but
+//! because they remain, writers need not lock the keys.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -171,7 +171,7 @@ impl SymbolStore {
         self.condemn(error);
         let known = self.inner.read().ends.len() as u32;
         let end = file.first_key + file.count;
-        // Starts with the replacement character, because no symbol starts with it.
+        // The placeholders start with the replacement character, because no symbol does.
         let text = |key: u32| format!("\u{FFFD}lost symbol {key}");
         let lost: Vec<String> = (known..end).map(text).collect();
         self.lost.fetch_add(lost.len(), Ordering::Relaxed);

@@ -89,7 +89,7 @@ mod tests {
         ranges.iter().any(|range| range.lo <= at && at < range.hi)
     }
 
-    /// Compares with sets of timestamps.
+    /// Compares the results with the same operations on sets of timestamps.
     #[test]
     fn range_list_operations_match_set_operations() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;

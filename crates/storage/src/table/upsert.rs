@@ -27,7 +27,7 @@ const FEW: usize = 12;
 /// Key columns other than the designated timestamp.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UpsertKeys {
-    /// Columns without names, because a key is defined by identifier and type.
+    /// The key columns with their names removed, because only identifier and type define a key.
     columns: Vec<ColumnSchema>,
 }
 
@@ -192,9 +192,9 @@ fn cut_ties(order: Vec<SourceRange>, times: &[&[i64]]) -> Vec<Item> {
 struct Resolver<'a> {
     sources: usize,
     column: &'a dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
-    /// Distinct sets of keys.
+    /// Distinct sets of key columns.
     sets: Vec<&'a Arc<UpsertKeys>>,
-    /// Each source's set of keys.
+    /// For each source, the index of its set in `sets`.
     set_of: Vec<Option<usize>>,
     /// Items that are not resolved yet.
     unresolved: Vec<Item>,
@@ -282,8 +282,8 @@ fn internal(error: impl std::fmt::Display) -> EngineError {
     EngineError::internal(error.to_string())
 }
 
-/// Keys of the rows at one timestamp that have been visited so far, from the latest row backwards,
-/// for each set of keys.
+/// For each set of key columns, the keys of the rows visited so far at one timestamp. Rows are
+/// visited from the latest to the earliest.
 struct Seen<'a> {
     sets: Vec<SeenSet<'a>>,
 }
@@ -306,8 +306,8 @@ impl<'a> Seen<'a> {
         Self { sets: encoded.iter().map(set).collect() }
     }
 
-    /// Returns whether a later row replaces this row. Also adds this row to `set`, whose keys
-    /// determine which earlier rows it replaces.
+    /// Returns whether a later row replaces this row. Also adds this row to `set`. The keys of that
+    /// set determine which earlier rows this row replaces.
     fn meets(&mut self, row: usize, set: Option<usize>) -> bool {
         let replaced = self.sets.iter().any(|seen| seen.contains(row));
         if let Some(set) = set {

@@ -39,8 +39,8 @@ fn states(command: &Command) -> ExitCode {
     command.finish(report.passed, &failures)
 }
 
-/// Fails for each injected fault that no state reveals, because the harness cannot detect such
-/// faults.
+/// Reports a failure for each injected fault that no state reveals, because that fault remained
+/// undetected.
 fn planted(command: &Command) -> ExitCode {
     let states = command.number("--states").unwrap_or(5_000);
     let mut unseen = Vec::new();

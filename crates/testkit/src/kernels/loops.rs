@@ -181,7 +181,7 @@ fn orders(data: &Data) -> Vec<Entry> {
 }
 
 fn matches(data: &Data) -> Vec<Entry> {
-    /// Returns the left rows, with one after every `each`-th right row.
+    /// Returns the left rows: one after every `each`-th right row.
     fn left(times: &[i64], each: usize) -> Vec<i64> {
         times.iter().step_by(each).map(|time| time + 1).collect()
     }

@@ -24,7 +24,7 @@ enum Layout {
     Symbols,
     /// Offsets, then the bytes.
     Bytes,
-    /// This many bits per value, in whole bytes.
+    /// This many bits per value, rounded up to whole bytes.
     Geohash(u8),
     /// One scale for all values, then this many bytes per value.
     Decimals { scale: u8, width: usize },

@@ -119,7 +119,7 @@ impl QwpMessages {
         Ok(())
     }
 
-    /// Records that no more rows follow, because even a result without rows has a message.
+    /// Records that no more rows follow. Even a result without rows then gets a message.
     pub(crate) fn finish(&mut self) {
         self.is_ended = true;
     }
@@ -184,7 +184,8 @@ impl QwpMessages {
     fn compress(&mut self, body: &[u8], out: &mut Vec<u8>) -> EngineResult<bool> {
         let Some(compressor) = &mut self.compressor else { return Ok(false) };
         let start = out.len();
-        // One byte less than the body: if the output does not fit, it did not shrink.
+        // The buffer is one byte smaller than the body. If the output does not fit, compression has
+        // not reduced the size.
         out.resize(start + body.len().saturating_sub(1), 0);
         let written = compressor.compress_to_buffer(body, &mut out[start..]).ok();
         out.truncate(start + written.unwrap_or(0));

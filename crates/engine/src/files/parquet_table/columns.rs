@@ -20,7 +20,7 @@ use super::{intervals, nested};
 
 /// Footer key with a JSON list of column names and SQL types; `tidemark-wire` writes it.
 const TYPES_KEY: &str = "tidemark";
-/// The largest magnitude up to which DOUBLE represents every integer exactly.
+/// DOUBLE represents every integer up to this magnitude exactly.
 const EXACT: i64 = 1 << 53;
 /// Maximum number of array dimensions.
 const MAX_DIMENSIONS: u8 = 32;
@@ -258,7 +258,7 @@ pub(crate) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     Ok(canonical(converted, to))
 }
 
-/// Expands a dictionary, which is only a storage format except for SYMBOL.
+/// Expands a dictionary. Except for SYMBOL, a dictionary is only a storage format.
 fn unpacked(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     match array.data_type() {
         DataType::Dictionary(_, values) if to != SqlType::Symbol => {

@@ -141,7 +141,7 @@ fn may_match(
         return true; // The dialect orders strings differently.
     }
     let (low, high) = if column.as_float { (float(low), float(high)) } else { (low, high) };
-    // DOUBLE values that differ by at most this tolerance are equal.
+    // Two DOUBLE values are equal if they differ by at most this tolerance.
     let slack = if matches!(value, Value::Float(_)) { DOUBLE_TOLERANCE } else { 0.0 };
     let low = compare(&low, &value, -slack);
     let high = compare(&high, &value, slack);

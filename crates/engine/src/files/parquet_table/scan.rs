@@ -40,7 +40,7 @@ const NESTED_ROWS: usize = 8 * 1024;
 const BATCH_BYTES: usize = 4 << 20;
 /// Bytes per list value, including its repetition and definition levels.
 const LIST_VALUE_BYTES: usize = 12;
-/// If the ratio of a list column's values to its stored size exceeds this number, the column is
+/// If a list column has more values than this number times its stored size, the column is
 /// considered adversarial.
 const BOMB_RATIO: usize = 1000;
 /// Number of batches that may be read ahead of the plan.

@@ -142,7 +142,7 @@ impl Rows {
                     "cannot assemble the columns of a text file: {error}"
                 ))
             })?;
-        // A send error means that the plan has enough rows and closed the channel.
+        // Sending fails if the plan has enough rows and has closed the channel.
         let _ = self.sender.blocking_send(Ok(batch));
         Ok(())
     }

@@ -97,7 +97,8 @@ fn widen(column: &mut TextColumn, sql_type: SqlType) {
     column.sql_type = sql_type;
 }
 
-/// Assigns the same type to columns with the same name; returns the files to examine again.
+/// Assigns the same type to columns with the same name; returns the files that must be examined
+/// again.
 fn unify(texts: &mut [Text]) -> Vec<usize> {
     let mut types: HashMap<String, SqlType> = HashMap::new();
     for column in texts.iter().flat_map(|text| &text.columns) {

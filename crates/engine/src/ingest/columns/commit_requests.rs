@@ -6,8 +6,8 @@ use std::collections::{HashMap, VecDeque};
 use tidemark_border::RequestedCommit;
 use tidemark_ingest::TableRows;
 
-/// Maximum number of commits in one transaction. Limited because all their OK responses are sent
-/// together.
+/// Maximum number of commits in one transaction. The number is limited because all their OK
+/// responses are sent together.
 const MAX_COMMITS: usize = 1024;
 
 /// Rows of a message that requests a commit, including rows of earlier messages that deferred their

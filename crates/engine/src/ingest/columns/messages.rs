@@ -1,5 +1,5 @@
-//! Message queue between the socket and the reading thread. The messages stay in Rust memory;
-//! JavaScript only receives their count.
+//! Message queue between the socket and the reading thread. The messages stay in Rust memory, and
+//! JavaScript receives only their count.
 
 use std::collections::VecDeque;
 

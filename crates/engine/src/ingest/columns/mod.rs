@@ -207,8 +207,8 @@ impl ColumnAppender {
     }
 
     /// The first call plans the requested commits and reports the changes they would make. The next
-    /// call commits them. If tables have changed, it plans and reports again. With `split`, only
-    /// the first of the reported commits is planned.
+    /// call commits them. If tables have changed in the meantime, that call instead plans again and
+    /// reports the new changes. With `split`, only the first of the reported commits is planned.
     pub(crate) async fn finish(&self, split: bool) -> EngineResult<RowsReply> {
         let connection = &self.0;
         let commit = {
@@ -367,8 +367,8 @@ impl Connection {
     }
 
     /// Handles a group that could not be written. If the group has several commits, only one of
-    /// them may be at fault, so all are retried one by one. After a commit has failed on its own,
-    /// no further commits run.
+    /// them may be at fault, so all are retried one by one. If a commit then fails individually, no
+    /// further commits run.
     fn fail(&self, group: Group, error: EngineError) -> RowsReply {
         {
             let mut state = self.state.lock();
@@ -383,7 +383,7 @@ impl Connection {
         self.plan()
     }
 
-    /// Updates this connection's byte count and returns the total for all connections.
+    /// Updates this connection's byte count and returns the total over all connections.
     fn account(&self, state: &State) -> u64 {
         self.usage.set((state.pending_bytes() + state.open.dictionary_bytes) as u64)
     }
@@ -398,7 +398,7 @@ impl Connection {
     }
 }
 
-/// One connection's contribution to the memory used by all connections.
+/// The amount of memory that one connection adds to the total for all connections.
 struct ConnectionBytes {
     total: Arc<AtomicU64>,
     own: AtomicU64,
@@ -426,8 +426,8 @@ impl Drop for ConnectionBytes {
     }
 }
 
-/// True if the rows cannot have caused the error. Either any other rows would fail as well, or it
-/// is unknown whether the rows were written.
+/// True if the error is not known to be caused by these rows. Either any other rows would have
+/// failed as well, or it is unknown whether the rows were written.
 fn is_our_fault(code: ErrorCode) -> bool {
     use ErrorCode::{Closed, Damaged, DiskFull, Internal, Io, ReadOnly, RootLocked};
     matches!(code, Closed | Damaged | DiskFull | Internal | Io | ReadOnly | RootLocked)
