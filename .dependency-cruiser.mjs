@@ -1,7 +1,7 @@
-/** Who may import whom among the folders of ts/: docs/architecture.md, as rules. */
+/** Import rules between the folders of ts/, as described in docs/architecture.md. */
 import { dirname } from 'node:path/posix';
 
-/** Folder → folders of ours it may import, besides itself. */
+/** Each folder, with the other folders of ts/ that it may import. */
 const MAY_IMPORT = {
   sql: [],
   border: [],
@@ -34,7 +34,7 @@ const MAY_IMPORT = {
   console: ['sql'],
 };
 
-/** Shelf of a folder → shelves of the same folder it may import, besides itself. */
+/** Each submodule, with the other submodules of the same folder that it may import. */
 const SHELVES = {
   'sql/lexer': [],
   'sql/parser': ['lexer'],
@@ -50,7 +50,7 @@ const SHELVES = {
   'pgwire/connection': ['conversation', 'login', 'protocol'],
 };
 
-/** Layers of the console, from the bottom up: a folder imports those of earlier rows. */
+/** Layers of the console, lowest first: a folder may import only folders from earlier rows. */
 const CONSOLE = [
   ['api', 'sql', 'styles'],
   ['model'],
@@ -64,7 +64,7 @@ const CONSOLE = [
   ['notebook'],
   ['shell'],
 ];
-/** Modules that every folder beside them may import. */
+/** Modules that every submodule of their folder may import. */
 const BELOW_ALL = '[.]generated[.]ts$|^ts/console/src/(?:fill|texts)[.]ts$';
 CONSOLE.forEach((row, at) => {
   for (const name of row) {
@@ -81,8 +81,8 @@ const folders = Object.entries(MAY_IMPORT).map(([folder, others]) => ({
 }));
 
 /**
- * What lies in a folder itself (its entry) is above its shelves, but for generated types and the
- * texts of the console.
+ * A submodule must not import files that lie directly in its folder, such as the entry point.
+ * Generated types and the console's strings are exceptions.
  */
 const shelves = Object.entries(SHELVES).map(([shelf, others]) => {
   const folder = dirname(shelf);

@@ -1,6 +1,6 @@
-// Files of tests begin in the order of how long they took, the longest first: none of them is left
-// alone at the end. There are more of them than cores, since many wait for a time to pass. The
-// seconds are those of the last recorded run (scripts/test-times.mjs).
+// Test files start in descending order of their duration, so that no long file is left running
+// alone at the end. Durations come from the last recorded run (scripts/test-times.mjs). More files
+// run at once than there are cores, because many tests only wait for time to pass.
 import { nameOfTests, recordedSeconds } from './scripts/test-times.mjs';
 
 const seconds = recordedSeconds('ts');

@@ -1,4 +1,5 @@
-// Tests of limits that take too long for `npm test`, or do not hold yet: docs/reliability.md.
+// Tests of limits that take too long for `npm test` or that do not pass yet; see
+// docs/reliability.md.
 export default {
   files: [
     'build/test/limits/adversarial-functions.test.js',

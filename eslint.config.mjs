@@ -1,4 +1,4 @@
-/** Type-checked linting of everything TypeScript; the console's browser code included. */
+/** Type-checked linting for all TypeScript, including the console's browser code. */
 import tseslint from 'typescript-eslint';
 
 import { literalTexts } from './ts/console/literal-texts.mjs';
@@ -10,19 +10,20 @@ export default tseslint.config(
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
-      // A switch over a closed list names every member, so that a new one cannot be forgotten.
+      // A switch over a union must list every member, so that none can be forgotten.
       '@typescript-eslint/switch-exhaustiveness-check': [
         'error',
         { considerDefaultExhaustiveForUnions: true },
       ],
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
       '@typescript-eslint/explicit-module-boundary-types': 'error',
-      // Numbers and booleans in messages are meant.
+      // Numbers and booleans may be interpolated into messages.
       '@typescript-eslint/restrict-template-expressions': [
         'error',
         { allowNumber: true, allowBoolean: true },
       ],
-      // `exactOptionalPropertyTypes` makes `x ?? {}` spreads necessary; empty functions are sinks.
+      // `exactOptionalPropertyTypes` requires spreads of `x ?? {}`, and empty functions are used as
+      // no-op callbacks.
       '@typescript-eslint/no-empty-function': 'off',
       '@typescript-eslint/consistent-indexed-object-style': 'off',
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
@@ -33,7 +34,7 @@ export default tseslint.config(
     },
   },
   {
-    // The catalogue contains the texts.
+    // The console's strings belong in `texts.ts`, so only that file may contain literals.
     files: ['ts/console/src/**/*.ts', 'ts/console/src/**/*.tsx'],
     ignores: ['ts/console/src/texts.ts'],
     plugins: { console: { rules: { 'literal-texts': literalTexts } } },
@@ -42,9 +43,9 @@ export default tseslint.config(
   {
     files: ['test/**/*.ts', 'ts/console/test/**/*.ts'],
     rules: {
-      // A test is read from top to bottom.
+      // Tests may be longer than other functions, because they are read from top to bottom.
       'max-lines-per-function': ['error', { max: 120, IIFEs: true }],
-      // ava's declarations are promises without an await.
+      // ava's test declarations return promises that need not be awaited.
       '@typescript-eslint/no-floating-promises': 'off',
       '@typescript-eslint/explicit-module-boundary-types': 'off',
     },

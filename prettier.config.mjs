@@ -1,4 +1,4 @@
-/** Line length of the whole project; the rest is Prettier's own taste. */
+/** The project's line length; all other style options have Prettier's defaults. */
 export default {
   printWidth: 100,
   singleQuote: true,

@@ -71,7 +71,7 @@ const NURSERY_GROWTH_FACTOR = 1;
  * commits by 40 to 80 ms.
  */
 const HUGE_PAGES = { name: 'MIMALLOC_ALLOW_THP', value: '0' } as const;
-/** Exit code of a forced stop, the same that `timeout` uses. */
+/** Exit code of a forced stop, the same as that of the `timeout` command. */
 const EXIT_FORCED = 124;
 /** Time reserved for the exit itself, so that the process ends within `shutdown.timeout`. */
 const EXIT_MS = 200;
@@ -125,7 +125,7 @@ function readArguments(args: readonly string[]): Arguments {
   };
   return {
     command,
-    // Read late, because help and version need no data directory.
+    // Resolved only when needed, because help and version need no data directory.
     get root() {
       return resolve(values.root ?? defaultRoot());
     },
@@ -215,7 +215,10 @@ async function serve(chosen: Arguments): Promise<void> {
   await shutDown(server, chosen.root);
 }
 
-/** Logs a defect in one request, which must not end the others. */
+/**
+ * Logs an unexpected error in one request instead of letting it end the process and all other
+ * requests.
+ */
 function surviveDefects(server: RunningServer): void {
   process.on('unhandledRejection', (error) => {
     server.logger.error('defect', { error });
@@ -275,8 +278,8 @@ function nextSignal(): Promise<void> {
 }
 
 /**
- * Stops the server. At the timeout, unfinished work is abandoned; the log contains every commit,
- * and the next start replays it.
+ * Stops the server. At the timeout, unfinished work is abandoned. No commit is lost, because the
+ * log contains every commit and the next start replays it.
  */
 async function shutDown(server: RunningServer, root: string): Promise<void> {
   const { stopMs } = server;

@@ -38,7 +38,7 @@ const FILE_SYSTEMS: ReadonlyMap<number, FileSystem> = new Map([
 ]);
 
 const GIB = 1024 ** 3;
-/** As documented for `disk.watermark`. */
+/** The defaults of `disk.watermark`. */
 const WATERMARK_SHARE = 0.05;
 const MAX_WATERMARK_BYTES = GIB;
 /** Each partition of a table has at least one file. */

@@ -30,7 +30,7 @@ interface Initialized {
   readonly configuration: string;
   /** `null` if access control is off. */
   readonly administrator: string | null;
-  /** Only if it was generated. */
+  /** Present only if the password was generated. */
   readonly password?: string;
   readonly passwordFile?: string;
   readonly checks: readonly Finding[];
@@ -40,7 +40,7 @@ const PASSWORD_BYTES = 18;
 /** File mode: only the server's OS user may read passwords. */
 const MODE = 0o600;
 
-/** Returns the exit code: 1 if the server could not run here. */
+/** Runs the command and returns its exit code, which is 1 if the server could not run here. */
 export async function runInit(given: InitArguments): Promise<number> {
   const { root } = given;
   const configuration = given.config ?? join(root, 'conf', 'server.conf');
@@ -108,7 +108,7 @@ function writeFiles(root: string, files: readonly (readonly [path: string, text:
     makeDirectory(root);
     for (const [path, text] of files) {
       makeDirectory(dirname(path));
-      // Fails if the file exists.
+      // The flag makes the write fail if the file already exists.
       writeFileSync(path, text, { mode: MODE, flag: 'wx' });
       written.push(path);
     }

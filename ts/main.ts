@@ -238,7 +238,10 @@ function readCertificates(config: Config, logger: Logger): Encryption {
   }
 }
 
-/** Applies the reloadable settings. Returns `null`, and applies none, if one of them is invalid. */
+/**
+ * Applies the reloadable settings. If one of them is invalid, applies no setting and returns
+ * `null`.
+ */
 async function reloadConfig(
   config: Config,
   database: Database,

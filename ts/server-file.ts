@@ -23,7 +23,7 @@ function pathOf(root: string): string {
 
 export function writeServerFile(root: string, content: ServerFile): void {
   const path = pathOf(root);
-  // Replaced by renaming, so that a reader finds a complete file.
+  // Written to a temporary file and then renamed, so that readers always find a complete file.
   writeFileSync(`${path}.tmp`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.tmp`, path);
 }
@@ -45,8 +45,9 @@ export function readServerFile(root: string): ServerFile | null {
 }
 
 /**
- * Returns the process that uses the root; `null` if there is none. The lock file keeps the number
- * of the last process, so the kernel's list of locks decides, where it exists.
+ * Returns the process that uses the root; `null` if no process uses it. The lock file still names
+ * the last process after that process has ended, so the kernel's list of locks decides, where
+ * available.
  */
 export function processOf(root: string): number | null {
   const path = join(root, 'lock');
@@ -79,7 +80,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: the process exists and belongs to another user.
+    // EPERM means that the process exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

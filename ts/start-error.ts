@@ -22,8 +22,8 @@ export class StartError extends Error {
 }
 
 /**
- * Returns the error for a root that another process has locked. It names the process, if the engine
- * or the lock file does.
+ * Returns the error for a root that another process has locked. It includes the process id if the
+ * engine's message or the lock file contains it.
  */
 export function rootInUse(root: string, error: Error): StartError {
   const pid = /\[pid=(\d+)\]/.exec(error.message)?.[1] ?? processOf(root);

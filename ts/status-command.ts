@@ -17,7 +17,7 @@ interface Report {
   readonly root: string;
   readonly state: keyof typeof EXIT;
   readonly pid?: number;
-  /** Why the state is unknown. */
+  /** Why the state could not be determined. */
   readonly reason?: string;
   readonly server?: Pick<ServerFile, 'version' | 'started' | 'addresses'>;
   readonly figures?: ServerStatus;

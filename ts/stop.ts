@@ -28,8 +28,8 @@ interface Stop {
 }
 
 /**
- * Milliseconds reserved from the total time: 3 s for the last checkpoint, the remainder for
- * responses to cancelled statements.
+ * Milliseconds reserved from the total time: 3 s for the last checkpoint, and the remaining time
+ * for responses to cancelled statements.
  */
 const RESERVED_MS = 3_800;
 const RESPONSES_MS = 400;

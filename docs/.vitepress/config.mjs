@@ -12,7 +12,7 @@ import { renderGrammar } from './grammar.mjs';
 
 const FOLDER = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
-/** The sidebar: section, then pages as path and title. */
+/** The sidebar: each section has a list of pages, given by path and title. */
 const SECTIONS = {
   'Get started': [
     ['get-started/install', 'Install'],
@@ -139,7 +139,7 @@ if (unlisted.length > 0) {
   throw new Error(`pages without a place in the sidebar: ${unlisted.join(', ')}`);
 }
 
-/** HTML in the pages is text, and links to files of the repository are plain text on the site. */
+/** Renders HTML in the pages as text, and links to files of the repository as plain text. */
 function configureMarkdown(md) {
   md.set({ html: false });
   renderGrammar(md, FOLDER);
@@ -167,7 +167,7 @@ export default defineConfig({
   outDir: '../build/docs',
   cacheDir: '../build/docs-cache',
   cleanUrls: true,
-  // A reader of the site has no server at this address yet.
+  // Ignored because readers of the site do not have a local server running.
   ignoreDeadLinks: 'localhostLinks',
   markdown: { config: configureMarkdown },
   themeConfig: {

@@ -1,5 +1,5 @@
 /**
- * Grammar blocks on the site: the name of a rule links to its definition, on whichever page it is.
+ * Grammar blocks on the site: each rule name links to its definition, even on another page.
  * `test/documentation/ebnf.ts` describes the notation.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -7,10 +7,10 @@ import path from 'node:path';
 
 const BLOCK = /^```ebnf\n(.*?)^```$/gms;
 const DEFINITION = /^([a-z]\w*)\s*=/gm;
-/** Descriptions, quoted text, keywords, names of rules. */
+/** Matches descriptions, quoted text, keywords and rule names. */
 const TOKEN = /\?[^?]*\?|"[^"]+"|[A-Z][A-Z0-9_]*|[a-z][a-z0-9_]*/g;
 
-/** The address of each rule. */
+/** Maps each rule name to its address on the site. */
 function addressesOf(folder) {
   const addresses = new Map();
   for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
@@ -25,7 +25,7 @@ function addressesOf(folder) {
   return addresses;
 }
 
-/** Adds the rendering of grammar blocks to the Markdown renderer. */
+/** Makes the Markdown renderer render grammar blocks. */
 export function renderGrammar(md, folder) {
   const addresses = addressesOf(folder);
   const { fence } = md.renderer.rules;

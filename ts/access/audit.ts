@@ -23,8 +23,8 @@ export interface AuditSetting {
   /** Called when a line cannot be written. */
   readonly failed: (error: unknown) => void;
   /**
-   * Called periodically with the end of the chain. If that is stored elsewhere, it reveals whether
-   * the log or its end was replaced.
+   * Called periodically with the last line's number and digest. A copy of these stored elsewhere
+   * reveals whether the log, or its end, was replaced.
    */
   readonly anchor?: (end: ChainEnd) => void;
 }

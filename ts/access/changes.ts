@@ -112,7 +112,7 @@ export class Changes {
     return await this.#next(principal, effects, run);
   }
 
-  /** Throws if a new table would have no owner. */
+  /** Throws if nobody would own a new table. */
   requireOwner(principal: Principal, { table, creates, owner }: ImportTarget): void {
     if (creates) {
       this.#checkOwners(principal, [{ effect: 'create', table, owner }]);
@@ -219,8 +219,8 @@ function moves(before: readonly Column[], now: readonly Column[]): Map<string, s
 }
 
 /**
- * Removes the grants on names that are being reassigned. Until the grants are updated, it is
- * unknown which object each name refers to.
+ * Removes the grants on names that are about to move to other objects. Until the change is
+ * complete, the object that each name refers to is unknown.
  */
 function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
   const remaining = new Map(
@@ -235,8 +235,8 @@ function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
       }
     }, grants),
   );
-  // The user keeps these permissions, so that the change itself can continue. No other change
-  // starts until this one ends.
+  // This user keeps the permissions, so that the change itself can continue. No other change starts
+  // until this one ends.
   for (const permission of ['RENAME TABLE', 'RENAME COLUMN', 'DROP COLUMN']) {
     const current = grants.get(permission);
     if (current !== undefined) {

@@ -47,7 +47,7 @@ export function dumped(context: AccessContext, rights: Rights, shown: Shown): re
 
 /**
  * Returns whether to include a category. A category that is named explicitly requires its
- * permission. Any other category is omitted if the user lacks its permission.
+ * permission. Any other category is omitted if the user lacks the permission for it.
  */
 function isIncluded({ exclude, categories }: Shown, category: Category, rights: Rights): boolean {
   const names = categories.map(({ text }) => text.toUpperCase());

@@ -58,7 +58,7 @@ function checkedTarget(request: GrantRequest, table: GrantTable): readonly [Leve
   }
 }
 
-/** Returns the permissions that a name represents at a level. */
+/** Returns the permissions that a name stands for at a level. */
 function named(permission: Permission, level: Level, onTables: boolean): readonly string[] {
   const { name, span } = permission;
   if (name === ALL) {

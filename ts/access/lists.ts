@@ -261,7 +261,7 @@ function isThere(schema: CurrentSchema): (row: GrantRow) => boolean {
       (column === null || schema.columns(table).some((name) => fold(name) === fold(column))));
 }
 
-/** Returns the designated timestamps that grants on other columns imply. */
+/** Returns the designated timestamps that users may read because of grants on other columns. */
 function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
   const added = new Map<string, (string | boolean | null)[]>();
   for (const { permission, table, column } of rows) {

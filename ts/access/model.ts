@@ -17,14 +17,14 @@ interface ColumnGrant {
 
 interface TableGrant {
   readonly name: string;
-  /** The grant on the whole table, which includes future columns. */
+  /** The grant on the whole table, which also covers columns added later. */
   readonly state: GrantState;
   readonly columns: ReadonlyMap<string, ColumnGrant>;
 }
 
 /** Grants of one permission. Tables and columns are keyed by case-folded name. */
 interface PermissionGrant {
-  /** The grant on all tables, which includes future tables. */
+  /** The grant on all tables, which also covers tables created later. */
   readonly database: GrantState;
   readonly tables: ReadonlyMap<string, TableGrant>;
 }
@@ -99,8 +99,9 @@ function grantColumns(
 }
 
 /**
- * Revokes a permission. If the target is below the grant's level, the grant is replaced with grants
- * on all other existing objects of the lower level. Objects created later are not covered.
+ * Revokes a permission. If the target is below the level of the grant, the grant is replaced by
+ * separate grants on every other existing object at the lower level. Objects created later are then
+ * not covered.
  */
 export function revoke(grants: Grants, permission: string, target: Target, schema: Schema): Grants {
   const known = grants.get(permission);
@@ -217,8 +218,8 @@ export function withoutColumns(grants: Grants, table: string, names: readonly st
 }
 
 /**
- * Renames columns simultaneously; `null` removes a column. Grants that already existed on a
- * column's new name do not apply to that column.
+ * Renames columns simultaneously; `null` removes a column. Existing grants on a name are not passed
+ * on to the column that receives that name.
  */
 export function moveColumns(
   grants: Grants,

@@ -13,8 +13,8 @@ import { EVERYTHING, type Rights } from './store.js';
 const RECORD_KIND = 'refresh_refusal';
 
 /**
- * For each kind of view, the statement that starts a refresh. Preparing the statement reports the
- * tables and columns that the query reads.
+ * The statement that starts a refresh of each kind of view. Preparing it reports the tables and
+ * columns that the view's query reads.
  */
 const KINDS = [
   { list: 'materialized_views()', refresh: (name: string) => `REFRESH MATERIALIZED VIEW ${name}` },

@@ -181,8 +181,8 @@ export class AccessStore {
   }
 
   /**
-   * Limits grants until the returned function is called; `limit` maps grants to those still in
-   * effect.
+   * Restricts grants until the returned function is called. `limit` receives the stored grants and
+   * returns those that remain in effect.
    */
   withhold(limit: (grants: Grants) => Grants): () => void {
     this.#withheld.add(limit);
@@ -209,7 +209,7 @@ export class AccessStore {
     }
   }
 
-  /** Returns the rights that are currently in effect, without withheld grants. */
+  /** Returns the rights that are currently in effect, excluding restricted grants. */
   effective(rights: Rights): Rights {
     if (rights.all || this.#withheld.size === 0) {
       return rights;

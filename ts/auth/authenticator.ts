@@ -138,8 +138,9 @@ class Doorkeeper implements Authenticator {
       return seconds > 0 ? { kind: 'wait', seconds } : null;
     };
     const count = (login: Login): Login => {
-      // Checked again, because attempts run in parallel. An attempt that completes after the limit
-      // was reached must reveal nothing.
+      // The limit is checked again after verification, because attempts run in parallel. An attempt
+      // that completes after the limit was reached must not reveal whether its password was
+      // correct.
       const late = wait();
       if (late !== null) {
         return late;
@@ -163,8 +164,8 @@ class Doorkeeper implements Authenticator {
   }
 
   /**
-   * Returns whether the provider verifies the password: true for names not in the directory, if the
-   * password flow is on.
+   * Returns whether the identity provider verifies this user's password. It does if the password
+   * flow is on and the directory does not contain the name.
    */
   #usesProvider(user: string): boolean {
     const flow = this.#provider?.settings.passwordFlow === true;
@@ -243,7 +244,7 @@ class Doorkeeper implements Authenticator {
     return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
   }
 
-  /** A known identity also needs the endpoint's permission, which is checked on every login. */
+  /** Checks on every login that a known identity also has the endpoint's permission. */
   #admitted(
     identity: Identity,
     endpoint: LoginEndpoint,

@@ -36,8 +36,8 @@ export interface Directory {
   /** A verifier for unknown names, indistinguishable from a real one. */
   mockVerifier(name: string): ScramVerifier;
   /**
-   * Takes the same time for unknown names and for users without a password. Rejects with
-   * `LoginsBusy` or `CallerDisconnected`.
+   * Verifies a password. Takes the same time for unknown names and for users without a password.
+   * Rejects with `LoginsBusy` or `CallerDisconnected`.
    */
   verifyPassword(name: string, password: string, caller: Caller): Promise<Identity | null>;
   /**

@@ -1,6 +1,6 @@
 /**
- * Limits password guessing. After ten failures within a minute, logins with that user name from
- * that address must wait, on every endpoint. The same name is not locked out at other addresses.
+ * Limits password guessing. After ten failures within a minute, further logins from that address
+ * with that user name must wait, on every endpoint. Other addresses can still log in with the name.
  *
  * Names and addresses are mapped to shared counter cells by two keyed hashes, and the lower of the
  * two counts applies. A client cannot fill all cells within a minute, so no count is evicted early.

@@ -13,7 +13,7 @@ import type { HashRequest } from './hash-worker.js';
 
 /** Maximum number of queued hashes. */
 export const MAX_WAITING = 64;
-/** Idle time after which a thread ends. */
+/** Idle time after which a hashing thread ends. */
 const IDLE_MS = 30_000;
 
 /** Stored instead of the failure count after a successful login. */

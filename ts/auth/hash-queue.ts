@@ -1,10 +1,9 @@
 /**
- * Fair scheduling of hashes. The address with the fewest requests is served next. Within that
- * address, the connection with the fewest failures is next, then the connection with the fewest
- * requests. Ties alternate between the earliest and the latest arrival, so that neither an old
- * backlog nor a growing one starves a client. When the queue is full, the address with the most
- * queued requests loses one. Many attempts by one client therefore cannot block another client's
- * first attempt.
+ * Fair scheduling of hashes. The address with the fewest requests is served next. Among its
+ * connections, the one with the fewest failures comes first, then the one with the fewest requests.
+ * Ties alternate between the earliest and the latest arrival, so that neither an old backlog nor a
+ * growing one starves a client. When the queue is full, the address with the most queued requests
+ * loses one. Many attempts by one client therefore cannot block another client's first attempt.
  */
 
 /** A queued request. */
@@ -33,8 +32,8 @@ interface Address<T> {
 }
 
 /**
- * Maximum number of tracked addresses, and of tracked connections per address. Beyond it, idle
- * entries are dropped.
+ * Maximum number of tracked addresses, and of tracked connections per address. When it is exceeded,
+ * idle entries are dropped.
  */
 const MAX_ACCOUNTS = 1_000;
 

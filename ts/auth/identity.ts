@@ -36,8 +36,8 @@ export interface KnownLogin {
   readonly kind: 'known';
   readonly identity: Identity;
   /**
-   * Checks whether the login is still valid, for connections that outlive a request. It is
-   * synchronous while the result is cached, and absent if the login cannot change.
+   * Checks whether the login is still valid, for connections that outlive a request. The check is
+   * synchronous while its result is cached. Absent if the login cannot change.
    */
   readonly renew?: () => Login | Promise<Login>;
 }

@@ -9,7 +9,8 @@ import { promisify } from 'node:util';
 import { type Caller, hashPool } from './hash-pool.js';
 
 /**
- * Default number of hash iterations, which are computed at every login; with SCRAM, by the client.
+ * Default number of hash iterations. They are computed at every login: by the client with SCRAM,
+ * otherwise by the server.
  */
 const SCRAM_ITERATIONS = 16_384;
 const SALT_BYTES = 16;
@@ -60,8 +61,9 @@ export async function fitsVerifier(
 }
 
 /**
- * Salts derived from the name and a secret, whether or not the name has a user. They are constant,
- * so a client that does not know the secret cannot tell whether a user exists.
+ * Returns salts that are derived from the name and a secret, whether or not a user with this name
+ * exists. The salts never change, so a client that does not know the secret cannot tell whether the
+ * user exists.
  */
 export class NameSalts {
   readonly #secret: Buffer;

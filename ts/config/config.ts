@@ -133,8 +133,8 @@ export function engineOptions(config: Config): Partial<OpenOptions> {
 }
 
 /**
- * Returns the environment variables for a key: `http.bind.to` → `QDB_HTTP_BIND_TO`. For keys that
- * exist only in Tidemark, `TIDEMARK_…` takes precedence.
+ * Returns the environment variables for a key, such as `QDB_HTTP_BIND_TO` for `http.bind.to`. For
+ * keys that exist only in Tidemark, `TIDEMARK_…` takes precedence.
  */
 export function environmentNames(key: Key<unknown>): string[] {
   const tails = [key.name, ...key.aliases].map((name) => name.toUpperCase().replaceAll('.', '_'));
@@ -329,7 +329,7 @@ function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** `ENOENT: no such file or directory, open '…'` → `no such file or directory`. */
+/** Shortens `ENOENT: no such file or directory, open '…'` to `no such file or directory`. */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return /^[A-Z]+: ([^,]+)/.exec(message)?.[1] ?? message;

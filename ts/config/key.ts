@@ -32,8 +32,8 @@ export interface Key<T> {
   /** Whether the key does not exist in QuestDB. Its environment name starts with `TIDEMARK_`. */
   readonly own: boolean;
   /**
-   * The engine option that receives the value, if any. If the default is 0, the value 0 leaves the
-   * choice to the engine.
+   * The engine option that receives the value, if any. If the default is 0, the engine chooses the
+   * value when the key is 0.
    */
   readonly engine?: keyof OpenOptions;
   readonly parse: (text: string) => T;

@@ -1,6 +1,6 @@
 /** Suggests the intended name for a mistyped configuration key. */
 
-/** Edits that a suggestion may need: one for every so many characters of the typed name. */
+/** A suggestion may need one edit for each group of this many typed characters. */
 const CHARACTERS_PER_EDIT = 4;
 
 /** Returns the known name that needs the fewest edits; `null` if all of them need too many. */
@@ -16,7 +16,10 @@ export function similarKey(typed: string, known: Iterable<string>): string | nul
   return best;
 }
 
-/** Counts the letters to insert, remove or replace to get from one text to the other. */
+/**
+ * Returns the edit distance between two strings: the number of letters to insert, remove or
+ * replace.
+ */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (let at = 1; at <= from.length; at += 1) {

@@ -94,7 +94,7 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** `9000`, `127.0.0.1:9000`, `[::1]:9000`, `0.0.0.0:0`. */
+/** Parses `9000`, `127.0.0.1:9000`, `[::1]:9000` or `0.0.0.0:0`. */
 export function parseEndpoint(text: string): Endpoint {
   const match = /^(?:(\[[0-9a-f:.]+\]|[^:[\]\s]+):)?(\d{1,5})$/i.exec(text.trim());
   const port = Number(match?.[2]);

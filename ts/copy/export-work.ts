@@ -130,7 +130,7 @@ export class ExportWork implements Work {
       ...(guard === undefined
         ? {}
         : {
-            // The job itself owns the temporary table of a partitioned export, so access to it is
+            // The job owns the temporary table of a partitioned export, so access to this table is
             // not checked.
             authorise: (accesses): void => {
               const read = accesses.filter(({ permission }) => permission !== 'CREATE TABLE');
@@ -178,8 +178,8 @@ export class ExportWork implements Work {
         this.#writePartitions(stage, table, partitionBy, context),
       );
     }
-    // The query runs only once, so that all files come from the same execution and snapshot, even
-    // if it calls counters or random functions.
+    // The query runs only once. All files therefore come from the same execution and snapshot, even
+    // if the query calls counters or random functions.
     const table = stagedTable(id);
     // Users have no rights on the temporary table.
     const { user, text = '', signal } = context;

@@ -215,8 +215,8 @@ export class ImportWork implements Work {
   }
 
   /**
-   * Applies the designated timestamp's pattern. Without a header, the column is found by its
-   * position.
+   * Applies the pattern to the designated timestamp column. In a file without a header, this column
+   * is found by its position.
    */
   #schema(existing: TableMetadata | null): ImportSchema {
     const { header, timestamp, pattern } = this.#request.settings;
@@ -303,7 +303,7 @@ const TEXTS = new Set(['STRING', 'VARCHAR', 'SYMBOL']);
 
 /**
  * Returns the cast from a file column to the table column's type. A CSV import converts numbers to
- * addresses and strings, but an INSERT refuses to do so without a cast.
+ * addresses and strings, whereas an INSERT does so only with a cast.
  */
 function assigned(column: string, from: string, to: string): string {
   if (INTEGERS.has(from) && to.toUpperCase() === 'IPV4') {

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, DatabaseError } from '../session/index.js';
 
-/** A job's work. A failed step leaves no partial results. */
+/** The work of a job. If a step fails, it leaves no partial results. */
 export interface Work {
   /** The job's name in the server log. */
   readonly name: string;

@@ -5,12 +5,12 @@ import { isEncoding } from '../ingest/index.js';
 import { isPartitionUnit, type PartitionUnit } from './partitions.js';
 
 export interface ImportSettings {
-  /** Whether the first line is a header; `null` detects it from the first lines. */
+  /** Whether the first line is a header; `null` to detect this from the first lines. */
   readonly header: boolean | null;
   readonly delimiter: string;
-  /** Text file encoding; `null` detects it from the first bytes. */
+  /** Text file encoding; `null` to detect it from the first bytes. */
   readonly encoding: string | null;
-  /** File format; `null` detects it from the first bytes. */
+  /** File format; `null` to detect it from the first bytes. */
   readonly fileFormat: 'csv' | 'parquet' | null;
   readonly timestamp: string | null;
   /** Pattern for parsing the designated timestamp; `null` for ISO. */
@@ -18,7 +18,7 @@ export interface ImportSettings {
   readonly partitionBy: PartitionUnit | 'NONE' | null;
   readonly onError: 'abortLine' | 'skipRow' | 'skipCol';
   readonly onErrorIsGiven: boolean;
-  /** The option that requires a designated timestamp. */
+  /** The option, if any, that requires a designated timestamp. */
   readonly needsTimestamp: Name | null;
 }
 

@@ -16,7 +16,7 @@ export const FLOOR_UNITS: Readonly<Record<PartitionUnit, string>> = {
 export interface Partition {
   /** The file name without its extension: `2026-01-31`. */
   readonly name: string;
-  /** Start of this partition, and of the next. */
+  /** Start times of this partition and of the next one. */
   readonly from: string;
   readonly to: string;
 }

@@ -157,7 +157,7 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Removes the fields that only jobs have. */
+/** Returns the settings without the fields that only jobs have. */
 function settingOf({
   user,
   identity,

@@ -216,7 +216,7 @@ export class CopyStatements implements ServerStatements {
   }
 }
 
-/** Replaces an engine error's position with a name's position. */
+/** Moves an engine error to the position of a name in the statement. */
 function placed(error: unknown, { span }: Name): unknown {
   if (!(error instanceof DatabaseError)) {
     return error;

@@ -20,7 +20,9 @@ const C_LIBRARIES: Partial<Record<string, readonly string[]>> = {
   linux: ['gnu', 'musl'],
   win32: ['msvc'],
 };
-/** Offsets in the header of a 64-bit ELF file, which is little-endian on all platforms here. */
+/**
+ * Offsets in the header of a 64-bit ELF file, which is little-endian on all supported platforms.
+ */
 const ELF = { bytes: 64, magic: 0x464c457f, machine: 18, sections: 40, size: 58, count: 60 };
 const ELF_MACHINES: Partial<Record<string, number>> = { x64: 62, arm64: 183 };
 
@@ -30,8 +32,8 @@ interface Host {
 }
 
 /**
- * Returns why no addon can be loaded, in one line that says what to do; `null` if a file that looks
- * complete exists. `loader` is the path of `native/index.js`.
+ * Explains in one line why no addon can be loaded, and what to do. Returns `null` if a seemingly
+ * complete file exists. `loader` is the path of `native/index.js`.
  */
 export function addonProblem(loader: string, host: Host = process): string | null {
   const names = platformNames(host);
@@ -92,7 +94,7 @@ function elfDamage(file: string, arch: string): string | null {
     if (header.readUInt16LE(ELF.machine) !== ELF_MACHINES[arch]) {
       return `the engine was built for a processor other than ${arch}`;
     }
-    // The table of sections is at the end of the file.
+    // The section header table is at the end of an ELF file, so a truncated file lacks it.
     const table = header.readUInt16LE(ELF.size) * header.readUInt16LE(ELF.count);
     const needed = Number(header.readBigUInt64LE(ELF.sections)) + table;
     return size < needed ? `the engine is damaged: ${size} of ${needed} bytes are present` : null;
@@ -101,7 +103,10 @@ function elfDamage(file: string, arch: string): string | null {
   }
 }
 
-/** Returns the command that installs the host's package. A clone has none, so it builds. */
+/**
+ * Returns the command that installs the host's package. A source checkout has no such package, so
+ * the command is then a build.
+ */
 function remedyFor(loader: string, host: Host): string {
   const require = createRequire(loader);
   const manifest = require('../package.json') as {

@@ -10,7 +10,10 @@ const readBatch = parseRecordBatch as (
   copy: boolean,
 ) => RecordBatch;
 
-/** Offsets of the header's little-endian 32-bit fields, which `crates/wire/src/arena.rs` writes. */
+/**
+ * Offsets in the arena's header, whose fields are 32-bit little-endian numbers.
+ * `crates/wire/src/arena.rs` writes them.
+ */
 const ARRAY_POINTER = 4;
 const SCHEMA_POINTER = 8;
 const HEADER_BYTES = 64;

@@ -513,7 +513,7 @@ class Chunks extends Input {
   }
 
   protected async queued(chunk: Buffer, memory: ArrayBuffer | null): Promise<AppendProgress> {
-    // Errors that occur immediately are thrown; later ones reject the promise.
+    // Errors that occur immediately are thrown; later errors reject the promise.
     const written = decodedSync(() => this.native.write(chunk, memory));
     return JSON.parse(await decoded(written)) as AppendProgress;
   }

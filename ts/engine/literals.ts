@@ -1,8 +1,7 @@
 /**
- * Treats queries that differ only in the literals of their WHERE clause as one query with
- * parameters. That query's tree, binding and plan are created only once.
- * `crates/ast/src/literals.rs` determines which literals become parameters, both for sessions and
- * for handed-off connections.
+ * Treats queries that differ only in the literals of their WHERE clause as one parameterised query.
+ * The tree, binding and plan of this query are created only once. `crates/ast/src/literals.rs`
+ * determines which literals become parameters, both for sessions and for handed-off connections.
  */
 import { native, type NativeLifted } from './addon.js';
 import { decodedSync } from './decode.js';

@@ -103,7 +103,9 @@ export class ParameterBatch {
     return this.size === 0 ? 0 : this.buffer.readUInt16BE(this.header.length);
   }
 
-  /** Whether rows with this header can be appended to the batch unchanged. */
+  /**
+   * Whether rows whose values are encoded as in this header can be appended to the batch unchanged.
+   */
   suits(header: Buffer): boolean {
     return this.header === header || this.header.equals(header);
   }
@@ -150,7 +152,10 @@ export class ParameterBatch {
     return rows;
   }
 
-  /** Returns a row with the first `width` values of the first row, followed by these strings. */
+  /**
+   * Returns a row that consists of the first `width` values of the first row, followed by the given
+   * strings.
+   */
   extended(width: number, texts: readonly string[]): ParameterBatch {
     const own = Array.from({ length: width }, (_, index) => this.bytesAt(index));
     const batch = new ParameterBatch(this.headerOf(width));

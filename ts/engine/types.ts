@@ -113,10 +113,7 @@ export interface Statement {
   executeBatch(rows: ParameterBatch): Promise<BatchReply>;
   /** Opens an appender for COPY data: one value per parameter of an INSERT. */
   openCopy(form: CopyForm): Promise<CopyAppender>;
-  /**
-   * Whether preparing the statement again would yield the same description; false if this is not
-   * certain.
-   */
+  /** Whether preparing the statement again would certainly yield the same description. */
   isCurrent(): boolean;
   close(): void;
 }
@@ -225,7 +222,10 @@ export interface Transaction {
   savepoint(): number;
 }
 
-/** Specifies how to answer the client of a handed-off connection, without the id of the handoff. */
+/**
+ * Specifies how the engine answers the client of a handed-off connection. The id of the handoff is
+ * not included.
+ */
 export type HandoffTerms = Omit<border.HandoffSpec, 'id'>;
 export type PgHandoffTerms = border.PgHandoff;
 export type HttpHandoffTerms = border.HttpHandoff;
@@ -282,9 +282,9 @@ export interface Database {
   /** Returns false if no such query is running. */
   cancelQuery(queryId: bigint): boolean;
   /**
-   * Hands a socket's connection off to the engine for about a second. The engine answers the client
-   * for as long as the client executes `statements` with varying values, in the order that the
-   * terms specify. Throws if a handoff is impossible.
+   * Hands a socket's connection off to the engine for about a second. The engine answers as long as
+   * the client executes only `statements`, in the order given in `terms`; their values may vary.
+   * Throws if a handoff is impossible.
    */
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff;
   activeQueries(): readonly ActiveQuery[];
@@ -293,8 +293,8 @@ export interface Database {
   damages(): readonly border.Damage[];
   /**
    * Finishes running commits, writes a checkpoint and releases the root, within about `withinMs`
-   * (default: 3 s). If the checkpoint takes longer, it is abandoned, because the log also contains
-   * its rows. Afterwards, `tmp` contains no query files. Rejects if acknowledged data may not be
+   * (default: 3 s). A checkpoint that takes longer is abandoned, because the log also contains its
+   * rows. Afterwards, `tmp` contains no query files. Rejects if acknowledged data may not be
    * durable.
    */
   close(withinMs?: number): Promise<void>;

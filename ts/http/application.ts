@@ -62,7 +62,7 @@ export function createApplication(
 /** Answers a request; never rejects. */
 type Serve = (exchange: Exchange) => Promise<void>;
 
-/** Properties, other than the request, that the router reads and writes in Koa's context. */
+/** Properties of Koa's context, besides the request, that the router reads and writes. */
 interface Routed {
   newRouterPath?: string;
   matched?: readonly object[];

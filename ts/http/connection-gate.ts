@@ -36,7 +36,7 @@ export class ConnectionGate {
   readonly #slots: Slots;
   /** Responses not yet sent. */
   readonly #running = new Set<ServerResponse>();
-  /** Connections whose last reply was sent. */
+  /** Connections that will close because their last reply has been sent. */
   readonly #ending = new WeakSet<object>();
   #isStopping = false;
   #idle: (() => void) | null = null;
@@ -61,8 +61,8 @@ export class ConnectionGate {
   };
 
   /**
-   * Handles input that the parser rejects. On a connection that is ending, such input is the
-   * remainder of a refused request.
+   * Handles input that the parser rejects. On a connection that is about to close, this input is
+   * the remainder of a refused request.
    */
   readonly malformed = (error: ParserError, socket: Duplex): void => {
     if (this.#ending.has(socket)) {
@@ -131,7 +131,7 @@ export class ConnectionGate {
     }
   };
 
-  /** Handles a request to upgrade to a WebSocket; Node no longer uses its socket. */
+  /** Handles a request to upgrade to a WebSocket. Node has already released its socket. */
   readonly upgraded = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => undefined);
     if (this.#ending.has(socket)) {
@@ -220,8 +220,8 @@ function refuse(
 }
 
 /**
- * Lets the client finish sending a body that no handler reads, but limits how long this keeps the
- * connection open.
+ * Lets the client finish sending a body that no handler reads, but limits the time that the
+ * connection stays open for this.
  */
 function watchRemainingBody(
   request: IncomingMessage,

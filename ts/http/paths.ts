@@ -22,7 +22,7 @@ export interface HttpPaths {
 }
 
 /**
- * Paths without a configured value are below the console's path, except the line protocol's paths.
+ * Paths that are not configured are below the console's path, except those of the line protocol.
  */
 export function httpPaths(config: Config): HttpPaths {
   const console = config.get(KEYS.httpContextConsole);

@@ -1,9 +1,9 @@
 /**
  * The pipeline of every request. It parses the URL, sets common headers, and checks Host and CORS.
  * Then it runs the route's checks (login and page check, permission, body) and the route itself.
- * Each route is registered once. Koa's router finds most routes; a map of exact paths contains the
- * frequently used ones and bypasses Koa. Both call the same function, so a route behaves the same
- * either way.
+ * Each route is registered once. Koa's router finds most routes. Frequently used routes are found
+ * in a map of exact paths instead, which bypasses Koa. Both ways call the same function, so a route
+ * always behaves the same.
  */
 import Router from '@koa/router';
 
@@ -105,7 +105,7 @@ export function createPipelines(
         return other(context);
       }
       const here = layers.flatMap((layer) => registered.get(layer) ?? []);
-      // On a data path, a wrong method is reported only after the login check.
+      // If the path belongs to a data route, a wrong method is reported only after the login check.
       const steps = here.some((route) => route.access === 'data') ? [access] : [];
       return pipeline(steps, () => {
         answerUnserved(context, here);

@@ -38,7 +38,7 @@ export interface HttpServices {
   readonly console: StaticFiles;
   readonly documents: Documents;
   readonly version: string;
-  /** Absent in tests that do not read the status. */
+  /** Absent only in tests that do not request the status. */
   readonly status?: StatusSource;
   /** Absolute path of the directory that `read_parquet` and COPY read. */
   readonly importRoot: string;
@@ -61,7 +61,7 @@ export interface WireEndpoint {
   readonly isEncrypted: boolean;
 }
 
-/** How long a client may pause, in milliseconds. */
+/** Maximum pauses of a client, in milliseconds. */
 export interface TransferTimeouts {
   /** Maximum pause while the client sends a body. */
   readonly bodyMs: number;
@@ -112,7 +112,7 @@ export interface HttpContext {
   respond?: boolean;
   /** Returns a request header; empty if it was not sent. */
   get(name: string): string;
-  /** Sets a response header. The following methods also change response headers. */
+  /** Sets a response header, like the methods below. */
   set(name: string, value: string | string[]): void;
   append(name: string, value: string): void;
   remove(name: string): void;
@@ -136,7 +136,10 @@ export interface Route {
   readonly path: string;
   /** GET includes HEAD. */
   readonly methods: readonly string[];
-  /** `data`: requires a login, and refuses other sites' pages. `open`: no restrictions. */
+  /**
+   * `data` requires a login and refuses requests from other sites' pages; `open` has no
+   * restrictions.
+   */
   readonly access: 'data' | 'open';
   /**
    * Format of the route's errors: `{"error":…}` or text. Statement errors are always JSON, and
@@ -150,8 +153,8 @@ export interface Route {
   /** Whether the route is used frequently and therefore bypasses Koa and its router. */
   readonly isHot?: boolean;
   /**
-   * The route's line in docs/http.md; routes with the same text share a line, and `null` omits the
-   * route.
+   * The route's line in docs/http.md. Routes with the same text share one line; `null` omits the
+   * route from the document.
    */
   readonly about: string | null;
   readonly handle: (context: HttpContext) => Promise<void> | void;

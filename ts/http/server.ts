@@ -142,7 +142,7 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
     credentials === null
       ? createServer(options, gate.handle)
       : createEncrypted(options, gate, credentials);
-  // One more than the accepted maximum, so that an excess is detected.
+  // One more than the maximum, so that an excess header is detected.
   server.maxHeadersCount = MAX_HEADERS + 1;
   applyLimits(server, listener);
   server.on('connection', gate.opened);
@@ -165,7 +165,7 @@ function createEncrypted(
     gate.handle,
   );
   credentials.onChange((next) => {
-    // Open connections keep the certificate that they negotiated.
+    // Open connections keep the certificate with which they were established.
     server.setSecureContext(next.options);
   });
   return server;
@@ -173,7 +173,7 @@ function createEncrypted(
 
 /** Applies the settings that can change at runtime; open connections keep the previous settings. */
 function applyLimits(server: LimitedServer, { config, limits }: Listener): void {
-  // Node reads this property for every new connection, but declares it only as an option.
+  // Node reads this property for every new connection, but its types declare it only as an option.
   server.maxHeaderSize = config.get(KEYS.httpHeaderBytes);
   server.maxConnections = limits().all + 2 * REFUSED_AT_ONCE;
 }
@@ -190,9 +190,11 @@ function bind(server: Server | SecureServer, host: string, port: number): Promis
   });
 }
 
-/** Closes the remaining connections; every waiting client has already received its response. */
+/**
+ * Closes the remaining connections. Every client that was waiting for a response has received it.
+ */
 async function closeServer(server: Server | SecureServer, gate: ConnectionGate): Promise<void> {
-  // The server's own list does not include connections whose handshake is unfinished.
+  // The HTTP server's own list lacks connections whose TLS handshake is unfinished.
   setTimeout(() => {
     gate.cutAll();
   }, LAST_BYTES_MS);

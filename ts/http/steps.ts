@@ -30,7 +30,7 @@ import {
 } from './route.js';
 import { answerStatementError, principalOf } from './response/statement-answer.js';
 
-/** Returns false if it sent the response, which ends the pipeline. */
+/** Runs a step. Returns false if the step sent the response, which ends the pipeline. */
 export type Step = (context: HttpContext) => boolean | Promise<boolean>;
 
 /** Converts every error to a response, in its route's format. */
@@ -93,7 +93,10 @@ function errorIn(form: ErrorForm, message: string): { type: string; body: string
     : { type: TEXT_TYPE, body: `${message}\r\n` };
 }
 
-/** The path of a request target, which is never parsed as a URL: `//exec` is a path, not a host. */
+/**
+ * Returns the path of a request target. The target is never parsed as a URL, in which `//exec`
+ * would be a host.
+ */
 export function pathOf(target: string): string {
   const at = target.indexOf('?');
   const path = at < 0 ? target : target.slice(0, at);
@@ -182,10 +185,12 @@ export function allowOrigins(rules: OriginRules): Step {
   };
 }
 
-/** Login results for which the credentials were not checked. */
+/** Login results that say nothing about the credentials, because they were not checked. */
 const UNJUDGED: ReadonlySet<Login['kind']> = new Set(['unavailable', 'busy']);
 
-/** The user whose password is to be checked; a token does not name a user. */
+/**
+ * Returns the user whose password is to be checked; empty for a token, which does not name a user.
+ */
 function claimedName(authorization: string): string {
   const credentials = readCredentials(authorization);
   return credentials?.scheme === 'basic' ? credentials.user : '';
@@ -271,7 +276,7 @@ function sessionLogin(
 /** Refuses a request whose user lacks the route's permission. */
 export function checkPermission({ sessions }: HttpServices, permission: string): Step {
   return (context) => {
-    // Permissions do not depend on whether the server is read-only.
+    // Permissions are checked as if the server were not read-only.
     const principal = principalOf(context, false);
     sessions.guard?.authorise(principal, [{ table: '', columns: [], permission }]);
     return true;
@@ -279,8 +284,8 @@ export function checkPermission({ sessions }: HttpServices, permission: string):
 }
 
 /**
- * Responds to a request without a matching route: 404 if the path has no route, the path's methods
- * for OPTIONS, otherwise 405.
+ * Responds to a request without a matching route. If the path has no route, the status is 404.
+ * Otherwise OPTIONS lists the methods of the path, and any other method gets 405.
  */
 export function answerUnserved(context: HttpContext, routes: readonly Route[]): void {
   if (routes.length === 0) {

@@ -11,7 +11,7 @@ export interface ImportReport {
   readonly warnings: readonly string[];
   /** Number of failed conversions, by lower-case column name. */
   readonly errors: ReadonlyMap<string, number>;
-  /** The first bad lines: `line 4, field 3: bad syntax`. */
+  /** The first bad lines, such as `line 4, field 3: bad syntax`. */
   readonly badLines: readonly string[];
 }
 

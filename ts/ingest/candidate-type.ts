@@ -4,7 +4,7 @@ import { isNumberWith } from './number-forms.js';
 
 /** A type that most values in a column match. */
 export interface CandidateType extends ColumnType {
-  /** Number of values that do not match. */
+  /** Number of values that do not have this type. */
   readonly misfits: number;
   /** The first value that does not match, and its row number, counted from 1. */
   readonly first: string;

@@ -118,8 +118,8 @@ const isIsoTimestamp = matches(
 );
 
 /**
- * Returns whether strings that were not detected as TIMESTAMP can still be parsed as timestamps in
- * other ISO formats.
+ * Returns whether a TIMESTAMP column can parse strings whose ISO format differs from those that are
+ * detected as TIMESTAMP.
  */
 export function areIsoTimestamps(cells: readonly string[]): boolean {
   const texts = cells.filter((cell) => cell !== '');

@@ -5,9 +5,9 @@ import { analyseText, type StructureHints, type TextStructure } from './structur
 
 interface DetectedText {
   readonly structure: TextStructure;
-  /** The start of the input, without the comment. */
+  /** The start of the input, without the leading comment lines. */
   readonly text: string;
-  /** The input without the comment. */
+  /** The whole input, without the leading comment lines. */
   readonly chunks: AsyncIterable<Buffer>;
   readonly notes: readonly string[];
 }
@@ -28,7 +28,8 @@ export function withoutComments(sample: Sample, hints: StructureHints): Detected
     if (!(error instanceof ImportError) || comment === '') {
       throw error;
     }
-    // The comment is replaced with blank lines, which are skipped but preserve the line numbers.
+    // The comment lines become blank lines, which the reader skips but counts, so that line numbers
+    // stay correct.
     const ends = comment.replaceAll(/[^\r\n]/g, '');
     const remainder = ends + text.slice(comment.length);
     const structure = analyseText(remainder, isComplete, hints);

@@ -171,7 +171,7 @@ function formsOf(text: string): FormatPart[] {
   return [...dated, ...timed].filter((form) => isAll(text, form));
 }
 
-/** A quick test that excludes most columns. */
+/** A quick test that excludes most columns that do not contain dates. */
 const BEGINNING =
   /^(?:(?:19|20)\d{6}|\d{1,4}([/.-])\d{1,2}\1\d|[A-Za-z]{3}[a-z]*[, ]|\d{1,4}[./ -]+[A-Za-z]{3})/;
 

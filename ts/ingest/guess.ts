@@ -21,9 +21,9 @@ interface GuessHints {
 }
 
 interface Guess extends ColumnType {
-  /** The format for converting the values to timestamps; `null` if they are not timestamps. */
+  /** How the values become timestamps; `null` if they are not timestamps. */
   readonly timestampFormat: TimestampFormat | null;
-  /** The patterns, if several match all dates. */
+  /** All matching patterns, if several match all dates. */
   readonly ambiguous: readonly string[];
   /** Notes for the sender. */
   readonly notes: readonly string[];

@@ -34,7 +34,10 @@ export interface ImportPart {
   readonly filename: string | null;
   /** The part's content; iterating throws if the client disconnects. */
   readonly content: AsyncIterable<Buffer>;
-  /** Reads the bytes again if the source can repeat them; otherwise they are buffered. */
+  /**
+   * Reads the bytes again. Absent if the source cannot repeat them, in which case they are
+   * buffered.
+   */
   readonly reread?: () => AsyncIterable<Buffer>;
 }
 
@@ -56,7 +59,7 @@ export interface ImportOptions {
   readonly commit?: <T>(access: ImportAccess, run: () => Promise<T>) => Promise<T>;
   /** Lines used to detect the structure and types; 1000 by default. */
   readonly analysedLines?: number;
-  /** Receives each input's structure before its rows are read. */
+  /** Called with each input's structure before its rows are read. */
   readonly analysed?: (structure: TextStructure) => Promise<void> | void;
   /** Directory for buffering input that is read twice; `null` to buffer only in memory. */
   readonly spoolDirectory?: string | null;
@@ -118,7 +121,10 @@ interface TextImport {
   readonly parameters: ImportParameters;
   /** Types that the sender declared. */
   readonly schema: ImportSchema;
-  /** The input; throws to stop the import. A function reads it from its start each time. */
+  /**
+   * The input. An error that it throws stops the import. A function reads the input from the start
+   * each time it is called.
+   */
   readonly content: AsyncIterable<Buffer> | (() => AsyncIterable<Buffer>);
 }
 
@@ -206,7 +212,7 @@ interface ReadText {
   readonly header: boolean;
   readonly warnings: readonly string[];
   readonly columns: readonly CsvColumnSpec[];
-  /** Notes on the whole input; complete once it has been read. */
+  /** Notes on the whole input; complete once the input has been read. */
   readonly notes: () => readonly string[];
 }
 
@@ -225,11 +231,11 @@ class ImportRun {
   readonly #request: ImportRequest;
   #appender: Appender | null = null;
   #access: ImportAccess | null = null;
-  /** The target table, which is known once the first input has been read. */
+  /** The target table; known once the first input has been read. */
   #table: TableMetadata | null = null;
   #first: ReadText | null = null;
   #spec: AppenderSpec | null = null;
-  /** The report on the first input, which is available once the next input has begun. */
+  /** The report on the first input; available once the next input has begun. */
   #firstReport: TextReport | null = null;
 
   constructor(request: ImportRequest) {
@@ -242,8 +248,7 @@ class ImportRun {
       await work();
       return await this.#finish();
     } catch (error) {
-      // Only the first error is reported, because an appender that has failed may also refuse to
-      // abort.
+      // If the abort also fails, only the original error is reported.
       await this.#appender?.abort().catch(() => undefined);
       throw error;
     }
@@ -320,9 +325,9 @@ class ImportRun {
   }
 
   /**
-   * Reads the first input again if its values do not match the types detected at its start, and
-   * repeats this until all match. A wider type may reject a format that the narrower one accepts
-   * (`5L`), so two passes may not suffice.
+   * If some values do not match the types detected at the start of the first input, reads the input
+   * again with wider types, until all values match. Two passes may not suffice, because a wider
+   * type may reject a format that the narrower type accepts (`5L`).
    */
   async #settle(first: AppenderSpec, reopen: () => Promise<AsyncIterable<Buffer>>): Promise<void> {
     for (let spec = first; ;) {

@@ -1,5 +1,5 @@
 /**
- * Imports: CSV structure detection, the schema part, the import itself and its two response
+ * Imports: detection of the CSV structure, the schema part, the import itself and its two response
  * formats. The line protocol and the columnar protocol are in `protocols`. This module uses the
  * engine's appenders and is independent of HTTP: `ts/http/routes` passes in the request bytes and
  * sends the result.

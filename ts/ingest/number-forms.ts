@@ -58,7 +58,7 @@ function typeOf(texts: readonly string[], mark: DecimalMark): string | null {
   return integerType(texts.map((text) => text.replaceAll(/\D/g, '')));
 }
 
-/** Returns a test for numbers with this decimal mark or without any. */
+/** Returns a test for numbers that either have this decimal mark or have no decimal mark. */
 export function isNumberWith(mark: DecimalMark): (text: string) => boolean {
   return (text) => fits([text], mark);
 }

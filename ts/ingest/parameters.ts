@@ -28,13 +28,13 @@ export interface ImportParameters {
   readonly schema: string | null;
   /** Whether the JSON response lists the first bad lines. */
   readonly badLines: boolean;
-  /** Whether creating a table fails if none of the input's rows can be read. */
+  /** Whether to refuse to create a table if none of the input's rows can be read. */
   readonly requireRows: boolean;
   /** Whether to treat input that starts like JSON as JSON. */
   readonly json: boolean;
   /** Whether to widen types that are too narrow, instead of rejecting values. */
   readonly widens: boolean;
-  /** The error in the raw values of the parameters, if any. */
+  /** The error message for the first invalid parameter, if any. */
   readonly problem: string | null;
 }
 
@@ -71,8 +71,8 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     badLines: isTrue('badLines'),
     requireRows: isTrue('requireRows'),
     json: delimiter === null,
-    // Types are widened only without `atomicity`, which specifies what happens to values that do
-    // not match.
+    // `atomicity` specifies how to treat values that do not match the types, so types are widened
+    // only if it is absent.
     widens: last('atomicity') === null,
     problem: wrongSwitch(last) ?? wrongDecimal(filled('decimal')),
   };

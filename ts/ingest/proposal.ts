@@ -26,7 +26,7 @@ interface ProposalHints {
   readonly delimiter: string | null;
   /** Whether the first line is a header; `null` to detect it. */
   readonly header: boolean | null;
-  /** Whether the bytes are the complete input. */
+  /** Whether the bytes are the whole input rather than only its start. */
   readonly isComplete: boolean;
 }
 
@@ -39,11 +39,11 @@ interface ProposedColumn {
   readonly pattern?: string;
   /** Set if the import does not detect this type itself, so the schema must declare it. */
   readonly isSet?: true;
-  /** Number of values that the import can read as this type; absent if it can read all. */
+  /** Result of a trial with this type; absent if the import can read all values. */
   readonly trial?: TrialResult;
   /** Time formats that the import can use, each with the number of values it can read. */
   readonly forms?: readonly TriedForm[];
-  /** Whether the values could be read as timestamps. */
+  /** Whether the values may be timestamps, so that TIMESTAMP can be offered. */
   readonly couldBeTimestamp: boolean;
   /** The column's first few values. */
   readonly values: readonly string[];
@@ -64,7 +64,7 @@ interface ImportProposal {
   /** Bytes before the first row: the byte order mark and the header line. */
   readonly headerBytes: number;
   /**
-   * Set if the file, including its column names, must be sent unchanged because it is not plain
+   * Set if the file must be sent unchanged, including its column names, because it is not plain
    * text.
    */
   readonly asIs?: true;
@@ -160,7 +160,7 @@ interface Beginning {
   readonly json: JsonText | null;
   /** Whether the text contains the complete input. */
   readonly isComplete: boolean;
-  /** Whether the bytes are the text itself and need no conversion. */
+  /** Whether the bytes are plain text that needs no conversion. */
   readonly isPlain: boolean;
 }
 
@@ -194,7 +194,7 @@ async function* only(bytes: Buffer): AsyncGenerator<Buffer> {
 }
 
 async function* nothing(): AsyncGenerator<Buffer> {
-  // Empty, because the sample is read only once.
+  // Empty, because the sample needs no second pass.
 }
 
 /** A detected column, with the formats to try. */
@@ -256,7 +256,7 @@ function draftOf(column: TextColumn, cells: readonly string[]): Draft {
 const TIME_NAME =
   /(?:^|_)(?:ts|t|time|timestamp|date|datetime|at|when|epoch|created|updated)$|Time$|At$/;
 
-/** Returns the format to propose first, if exactly one format reads all values as times. */
+/** Returns the time format to propose, if exactly one format can read all values. */
 function formToBegin(
   { type, timestampFormat, name }: TextColumn,
   forms: readonly TriedForm[],

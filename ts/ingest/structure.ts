@@ -41,13 +41,11 @@ export interface StructureHints {
   readonly decimal?: DecimalMark | null;
   /** Whether the word `null` means null in number and time columns. */
   readonly nullWord?: boolean;
-  /** For each column, whether the input marks its values as strings. */
+  /** For each column, whether the input format itself marks the values as strings. */
   readonly texts?: readonly boolean[];
 }
 
-/**
- * With fewer complete lines, a line of single characters above digits is not treated as a header.
- */
+/** Minimum number of complete lines for treating single characters above digits as a header. */
 const MIN_LINES_OF_CHARS = 3;
 
 const NOTHING_GUESSED = { timestampFormat: null, ambiguous: [], notes: [] };
@@ -72,7 +70,7 @@ export function analyseText(
     if (declared !== undefined) {
       return { name, ...declared, isDeclared: true, ...NOTHING_GUESSED };
     }
-    // Without data rows, only the header itself is available for analysis.
+    // If there are no data rows, the header's own cells are analysed.
     const cells = (data.length > 0 ? data : rows).map((row) => row[index] ?? '');
     const { decimal = null, nullWord = false, texts = [] } = hints;
     const guess = guessColumn(cells, { decimal, nullWord, isText: texts[index] ?? false });
@@ -108,7 +106,7 @@ function sampleLines(sample: string, isComplete: boolean, hints: StructureHints)
   );
 }
 
-/** Length above which a remainder is considered an error rather than an unfinished line. */
+/** Maximum length of an unfinished last line; a longer one is considered an error. */
 const LONG_LINE = 64 * 1024;
 
 /** Explains why a remainder has no line end: it has an unclosed quote, or it is too long. */

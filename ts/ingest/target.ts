@@ -157,7 +157,8 @@ function aimAtColumn(
       ...timestampFormat,
       type: type as TimestampType,
     });
-    // Numbers in microseconds need no warning: all clients of a table with this type send them.
+    // No warning is needed for numbers in microseconds, because all clients send them to columns of
+    // this type.
     return timestampFormat.pattern === 'epoch_us' ? { ...aim, warnings: [] } : aim;
   }
   return { spec: columnSpec(column, index, { name, type }, checked), warnings: [] };
@@ -194,7 +195,7 @@ function columnSpec(
   };
 }
 
-/** Returns the pattern of the values if the target column's type accepts such patterns. */
+/** Returns the pattern of the values if the target column's type supports patterns. */
 function patternFor(
   { pattern }: TextColumn,
   type: string,

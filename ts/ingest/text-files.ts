@@ -45,8 +45,8 @@ const HEAD_BYTES = 3;
 const NAME_BYTES = 16;
 const EDGE_BYTES = 64;
 /**
- * Maximum number of cached conversions, more than a statement can name. A converted file that is
- * evicted while in use is converted again.
+ * Maximum number of cached conversions. It exceeds the number of files that a statement can name.
+ * If a converted file is evicted while in use, the original is converted again.
  */
 const MAX_CONVERTED = 4096;
 const CACHED_MS = 10 * 60 * 1000;

@@ -1,6 +1,6 @@
 /**
- * Trial imports: the import reader tries column formats on a sample, without writing anything. The
- * import therefore accepts every proposed format.
+ * Trial imports: the import's own reader tries column formats on a sample, without writing
+ * anything. An import therefore accepts every format that was proposed.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -17,13 +17,13 @@ export interface SampleRows {
 
 /** A column format: its type and pattern. */
 export interface Trial extends ColumnType {
-  /** Field index in each line. */
+  /** Index of the column's field in each line. */
   readonly index: number;
 }
 
 /** The result of a trial. */
 export interface TrialResult {
-  /** Number of values that were read, and total number of values. */
+  /** Number of values that could be read, and total number of values. */
   readonly read: number;
   readonly of: number;
 }

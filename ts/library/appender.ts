@@ -36,13 +36,15 @@ import {
 import { temporalText } from './parameters.js';
 
 /**
- * A row to append, by column name; columns without a value get their default. The type accepts any
- * object, because TypeScript does not assign an interface to a record.
+ * A row to append, keyed by column name. Columns without a value get their default. The type
+ * accepts any object, because TypeScript does not assign interfaces to record types.
  */
 export type NewRow = object;
 type Row = Readonly<Record<string, unknown>>;
 
-/** Values of one column; a typed array of the column's own width is not copied value by value. */
+/**
+ * Values of one column. A typed array whose elements have the column's width is copied as a whole.
+ */
 export type ColumnValues = ArrayLike<unknown>;
 
 export interface AppenderOptions {
@@ -322,7 +324,7 @@ function vectorOf(values: ColumnValues, sqlType: string): Vector {
     : vectorFromArray(given, type);
 }
 
-/** Copies the values to `cells`, a typed array. */
+/** Creates a vector of fixed-width values. `cells` is the typed array that receives them. */
 function fixedVector(type: DataType, values: readonly unknown[], cells: unknown[]): Vector {
   const nullBitmap = new Uint8Array(Math.ceil(values.length / 8));
   let nullCount = 0;
@@ -338,7 +340,7 @@ function fixedVector(type: DataType, values: readonly unknown[], cells: unknown[
   return new Vector([new Data(type, 0, values.length, nullCount, buffers as never)]);
 }
 
-/** Each string is sent once. */
+/** Creates a vector in which each distinct string is stored only once. */
 function symbolVector(type: Dictionary, values: readonly (string | null)[]): Vector {
   const keys = new Map<string, number>();
   const cells = values.map((value) => {
@@ -358,7 +360,9 @@ function symbolVector(type: Dictionary, values: readonly (string | null)[]): Vec
   return new Vector([new Data(type, 0, values.length, nullCount, buffers, [], texts)]);
 }
 
-/** Encodes all strings into one buffer, which is faster than one call of the encoder for each. */
+/**
+ * Encodes all strings into one buffer, which is faster than calling the encoder for each string.
+ */
 function textVector(values: readonly (string | null)[]): Vector {
   const units = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
   const bytes = Buffer.allocUnsafe(units * UNIT_BYTES);
@@ -406,7 +410,10 @@ function bytesOf(value: unknown): Uint8Array {
   return value instanceof Uint8Array ? value : refuse(value, 'a Uint8Array');
 }
 
-/** Numbers count units of the column since 1970; a `Date` and a string are points in time. */
+/**
+ * Converts a value to a timestamp. A number counts the column's units since 1970; a `Date` or a
+ * string is a point in time.
+ */
 function timestampOf(value: unknown, perMilli: bigint): bigint {
   if (typeof value === 'bigint' || Number.isSafeInteger(value)) {
     return BigInt(value as number);

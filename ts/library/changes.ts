@@ -11,12 +11,15 @@ import { type Row, type RowOptions, rowsOf } from './rows.js';
 
 /** A change of the followed table. */
 export interface Change<R = Row> {
-  /** `rows`: `rows` were added. `range`: `rows` replace all rows in the time ranges. */
+  /**
+   * With `rows`, the rows were added. With `range`, the rows replace all previous rows in the time
+   * ranges.
+   */
   readonly kind: 'rows' | 'range';
   readonly rows: readonly R[];
   /** Time ranges of the rows; `null` is unbounded. */
   readonly ranges: readonly { readonly from: string | null; readonly to: string | null }[];
-  /** The position from which another loop resumes after this change. */
+  /** The position after this change, from which another loop can resume. */
   readonly position: string;
 }
 
@@ -27,7 +30,7 @@ export interface ChangeOptions extends RowOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Time in milliseconds after which a wait begins anew. */
+/** Maximum time in milliseconds to wait for a change before checking again. */
 const WAIT_MS = 30_000;
 
 /** Yields the changes of the table that a query reads. */

@@ -69,8 +69,8 @@ export class Connection {
   }
 
   /**
-   * Returns the rows of a query as objects: LONG is a bigint, timestamps are `Date` values unless
-   * the options say otherwise.
+   * Returns the rows of a query as objects. By default, a LONG becomes a bigint and a timestamp
+   * becomes a `Date`.
    */
   async query<R = Row>(
     sql: Text,
@@ -165,8 +165,8 @@ export class Connection {
   }
 
   /**
-   * Prepares a statement. Where it does not determine the type of a parameter, the JavaScript value
-   * does.
+   * Prepares a statement. If the statement does not determine the type of a parameter, the
+   * JavaScript value does.
    */
   async #prepared(
     sql: Text,
@@ -189,7 +189,9 @@ export class Connection {
 
 const TEXT_TYPES: ReadonlySet<string> = new Set(['VARCHAR', 'STRING']);
 
-/** Types for parameters that are strings only for lack of a better type; `null` if none are. */
+/**
+ * Returns types for parameters that would otherwise be strings; `null` if no parameter needs one.
+ */
 function hintsFor(
   { description }: PreparedStatement,
   values: readonly unknown[],
@@ -235,7 +237,7 @@ export class Transaction extends Connection {
   }
 }
 
-/** What a database needs of the process around it. */
+/** Resources of the process that a database needs. */
 interface Surroundings<Server, ServeOptions> {
   readonly sessions: SessionHost;
   readonly copy: Copy;
@@ -246,8 +248,8 @@ interface Surroundings<Server, ServeOptions> {
 }
 
 /**
- * An open database. Several handles of one process, also of its worker threads, share a root; the
- * last one to close releases it.
+ * An open database. Several handles in one process, including its worker threads, share a root; the
+ * last handle to close releases it.
  */
 export class EmbeddedDatabase<Server, ServeOptions> extends Connection implements AsyncDisposable {
   readonly #surroundings: Surroundings<Server, ServeOptions>;
@@ -314,7 +316,7 @@ export class EmbeddedDatabase<Server, ServeOptions> extends Connection implement
     return cancellable((signal) => followChanges<R>(this.session, sql, { ...rest, signal }), given);
   }
 
-  /** Starts the server over this database; closing the server leaves the database open. */
+  /** Starts a server for this database. When the server closes, the database stays open. */
   async serve(options: ServeOptions): Promise<Server> {
     return await this.#surroundings.serve(options);
   }

@@ -21,8 +21,8 @@ export const NOTHING_COUNTED: Summary = {
 };
 
 /**
- * Executes a statement and yields its rows; a result without rows is one batch with the columns
- * alone. Returns the totals.
+ * Executes a statement and yields its rows as batches. An empty result yields one batch that
+ * contains only the columns. Returns the totals.
  */
 export async function* execution(
   statement: PreparedStatement,
@@ -62,8 +62,9 @@ export async function* execution(
 }
 
 /**
- * A loop over a generator. Leaving it aborts the generator's signal, so that it ends even while a
- * step waits; a generator alone would finish that step first.
+ * Wraps a generator in a loop that can be cancelled. Leaving the loop aborts the generator's
+ * signal, so that the loop ends at once. A plain generator would first finish the step that it is
+ * waiting for.
  */
 export function cancellable<T>(
   generatorOf: (signal: AbortSignal) => AsyncGenerator<T, unknown>,

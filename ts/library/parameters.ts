@@ -37,7 +37,7 @@ const TEXT_FORMAT = { format: 0, oid: 0 };
 /** Bytes as they are: the binary format of PostgreSQL's BYTEA. */
 const BYTES_FORMAT = { format: 1, oid: 17 };
 
-/** The types of parameters for which SQL text gives no type: number, truth, or none. */
+/** Types for parameters whose type the SQL text does not determine. */
 type TypeHint = 'BOOLEAN' | 'LONG' | 'DOUBLE' | null;
 
 /** Encodes the values of one execution. Throws a `DatabaseError` for a value of another type. */
@@ -58,7 +58,7 @@ function counted(count: number): string {
   return count === 1 ? '1 parameter' : `${count} parameters`;
 }
 
-/** Returns the type that a value has where the statement does not determine one. */
+/** Returns the type that a value suggests if the statement does not determine one. */
 export function typeHint(value: unknown): TypeHint {
   switch (typeof value) {
     case 'boolean':

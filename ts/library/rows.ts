@@ -3,7 +3,7 @@ import { DataType, type Data, type Field, type RecordBatch, type Vector } from '
 
 import { DatabaseError } from '../session/index.js';
 
-/** A cell; the type of its column determines which. */
+/** The value of a cell; its JavaScript type depends on the type of the column. */
 export type Value =
   string | number | bigint | boolean | Date | Uint8Array | readonly NestedNumbers[] | null | object;
 
@@ -12,15 +12,17 @@ type NestedNumbers = number | null | readonly NestedNumbers[];
 /** A row by column name. */
 export type Row = Readonly<Record<string, Value>>;
 
-/** How cells become JavaScript values. */
+/** How cells are converted to JavaScript values. */
 export interface RowOptions {
   /**
-   * The form of DATE, TIMESTAMP and TIMESTAMP_NS: `date` (default) is a `Date`, which has
-   * milliseconds; `string` has all digits; `bigint` counts units of the column since 1970;
+   * Representation of DATE, TIMESTAMP and TIMESTAMP_NS. `date` (default) is a `Date`, which has
+   * millisecond precision. `string` has all digits. `bigint` counts the column's units since 1970.
    * `instant` is a `Temporal.Instant`.
    */
   readonly timestamps?: 'date' | 'string' | 'bigint' | 'instant';
-  /** The form of LONG: `bigint` (default), or `number`, which refuses values beyond 2^53. */
+  /**
+   * Representation of LONG: `bigint` (default), or `number`, which throws for values beyond 2^53.
+   */
   readonly longs?: 'bigint' | 'number';
 }
 
@@ -162,7 +164,7 @@ function uuidText(bytes: Uint8Array): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** As the text protocols print it: without leading zero bytes. */
+/** Formats a LONG256 as the text protocols do, without leading zero bytes. */
 function long256Text(bytes: Uint8Array): string {
   return `0x${Buffer.from(bytes)
     .toString('hex')

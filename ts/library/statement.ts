@@ -127,8 +127,8 @@ export class Statement implements AsyncDisposable {
 }
 
 /**
- * Returns a table of these batches. All of them get one schema: in Arrow, each dictionary is
- * otherwise a type of its own, as is a column that is null only in some batches.
+ * Returns a table of these batches. All batches are converted to one schema, because Arrow batches
+ * can differ in their dictionary types and in whether a column is nullable.
  */
 function tableOf(batches: readonly RecordBatch[]): Table {
   const [first] = batches;

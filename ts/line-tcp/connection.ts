@@ -22,14 +22,16 @@ import type { CommitSlots } from './commit-slots.js';
 
 /** Number of uncommitted bytes that triggers a commit before the end of the interval. */
 const COMMIT_BYTES = 256 * 1024;
-/** Time that the first lines after an idle interval wait for more lines. */
+/**
+ * How long the first lines after an idle interval wait for more lines before they are committed.
+ */
 const GATHER_MS = 10;
-/** Maximum number of buffered bytes. It is higher only if two lines of maximum length need more. */
+/** Maximum number of buffered bytes, unless two lines of maximum length need more. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
 /** Initial and maximum pause before a failed write is retried. */
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 2_000;
-/** Time after which retries end. */
+/** Total time after which a failed write is no longer retried. */
 const RETRY_TIMEOUT_MS = 60_000;
 /** Login timeout. */
 const LOGIN_MS = 10_000;
@@ -222,7 +224,7 @@ export class Connection {
     }
   }
 
-  /** Commits until no more lines can be committed now. */
+  /** Commits lines until no further commit is possible at the moment. */
   async #work(): Promise<void> {
     const stream = this.#stream;
     clearTimeout(this.#timer ?? undefined);
@@ -337,7 +339,7 @@ export class Connection {
   }
 }
 
-/** Whether the error is temporary, and the lines are valid. */
+/** Whether the write can be retried: the error is temporary and the lines are valid. */
 function isTemporary(error: unknown): boolean {
   if (error instanceof LineError) {
     return false;

@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import type { PublicKey } from '../auth/index.js';
 import type { KeyStore } from './key-store.js';
 
-/** Random bytes; 512 characters in base64. */
+/** Number of random bytes, which become 512 characters in base64. */
 const CHALLENGE_BYTES = 384;
 const MAX_NAME_BYTES = 256;
 const MAX_SIGNATURE_BYTES = 256;

@@ -7,7 +7,7 @@ import type { PublicKey } from '../auth/index.js';
 
 /** The only supported key type. */
 const KIND = 'ec-p-256-sha256';
-/** Size in bytes of a signature that is not DER-encoded: two 256-bit numbers. */
+/** Size in bytes of a signature in plain form, which is two 256-bit numbers instead of DER. */
 const PLAIN_SIGNATURE_BYTES = 64;
 const COORDINATE = /^[\w-]{42,43}={0,1}$/;
 

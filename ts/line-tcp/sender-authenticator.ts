@@ -10,7 +10,7 @@ import { KeyLogin, type Proof } from './key-login.js';
 /** A sender that has logged in. */
 export interface Sender {
   readonly principal: Principal;
-  /** Absent if no login is required. */
+  /** How the sender proved its identity; absent if no login is required. */
   readonly proof?: Proof;
 }
 

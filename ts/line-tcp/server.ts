@@ -59,11 +59,12 @@ export interface RunningLineTcp {
  */
 const HALF_OPEN = { allowHalfOpen: true };
 const HANDSHAKE_MS = 10_000;
-/**
- * Maximum time for a sender to read the challenge, which is the only data that the server writes.
- */
+/** Maximum time for a sender to read the challenge. The server writes nothing else to it. */
 const STALL_MS = 10_000;
-/** Maximum in-memory size of one batch's rows, in bytes; the batch itself is at most 4 MiB. */
+/**
+ * Maximum size in bytes that the rows of one batch may take up in memory. The batch itself, as
+ * received, is at most 4 MiB.
+ */
 const MAX_BATCH_ROW_BYTES = 64 * 1024 * 1024;
 
 /** Serves at `line.tcp.net.bind.to`; encrypted if there are `credentials`. */
@@ -169,7 +170,7 @@ class LineListener implements RunningLineTcp, Acceptance {
       if (!(error instanceof KeyFileError)) {
         throw error;
       }
-      // The previous keys remain in use.
+      // If the key file is invalid, the previous keys remain in use.
       this.#log.error('keys_refused', { reason: error.message });
     }
   }
@@ -277,7 +278,7 @@ function slotLimits(config: Config): SlotLimits {
 
 /** Handlers for connections. */
 interface Acceptance {
-  /** Returns `null` if the connection was closed. */
+  /** Accepts a connection; returns `null` if it was closed instead. */
   admit(socket: Socket): Slot | null;
   /** Called after the TLS handshake. */
   carry(socket: Socket): void;
@@ -319,7 +320,10 @@ function createEncrypted(credentials: CredentialStore, acceptance: Acceptance): 
   return server;
 }
 
-/** Listens at an address. Loopback means both address families, if the machine has them. */
+/**
+ * Listens at an address. Without a host, listens on the loopback addresses of both families, if the
+ * machine has them.
+ */
 async function listen({ host, port }: Endpoint, open: () => Server): Promise<Server[]> {
   const main = open();
   await bind(main, host ?? '127.0.0.1', port);

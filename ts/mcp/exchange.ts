@@ -37,7 +37,7 @@ interface Running {
   readonly stop: AbortController;
 }
 
-/** All running requests; the number of connections limits how many there are. */
+/** All running requests. Their number is bounded by the number of connections. */
 const running = new Set<Running>();
 
 export async function exchange({
@@ -93,7 +93,7 @@ function stopRunning(owner: string, session: string, id: string | number | null)
   }
 }
 
-/** Returns the response to a cancelled request, which is only an acknowledgement. */
+/** Returns the response to a cancelled request, which contains no result. */
 async function withoutAnswer(signal: AbortSignal): Promise<Response> {
   if (!signal.aborted) {
     await new Promise((resolve) => {

@@ -35,7 +35,7 @@ export class Lines {
     this.#chunks.push(chunk);
     if (this.#bytes > this.#maxBytes) {
       const all = Buffer.concat(this.#chunks);
-      // Discards the middle; the ends suffice for reading the message ID.
+      // Discards the middle of the line. Its two ends are enough to find the message ID.
       this.#chunks = [
         Buffer.from(all.subarray(0, EDGE_BYTES)),
         Buffer.from(all.subarray(-EDGE_BYTES)),

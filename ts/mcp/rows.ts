@@ -27,7 +27,7 @@ interface Question {
   readonly skip?: number | undefined;
   /** Maximum number of rows to return. */
   readonly take: number;
-  /** Whether all rows must be counted. */
+  /** Whether to count all rows, even those that are not returned. */
   readonly counts?: boolean | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface Rows {
   readonly rows: readonly (readonly unknown[])[];
   /** Whether there are more rows than those returned. */
   readonly hasMore: boolean;
-  /** Size in bytes of a single row that exceeds the limit; `null` if all requested rows fit. */
+  /** Size in bytes of the first row, if that row alone exceeds the limit; otherwise `null`. */
   readonly largeRowBytes: number | null;
   /** Whether rows were omitted because the byte limit was reached. */
   readonly isFull: boolean;
@@ -134,7 +134,7 @@ async function collect(
     isFull: collected.isFull,
     largeRowBytes: collected.rows.length === 0 ? collected.largeRowBytes : null,
     shortened: collected.shortened,
-    // If the end was reached, the total is known even if not all rows were counted.
+    // The total is also known if all rows were read, even if counting was not requested.
     total: summary === null || (collected.hasMore && !counts) ? null : summary.rowsTotal,
     affected: summary?.rowsAffected ?? 0,
   };

@@ -32,7 +32,7 @@ export interface StdioOptions {
   readonly mayWrite: boolean;
 }
 
-/** A request's ID, which programs write at the start or the end of the line. */
+/** Match a request's ID, which programs write at the start or the end of the line. */
 const FIRST_ID = /^\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/;
 const LAST_ID = /,\s*"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 
@@ -97,7 +97,7 @@ class Bridge {
     if (isJSONRPCRequest(message)) {
       await this.#carry(message);
     } else if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') {
-      // Aborting disconnects, and the server cancels requests whose client has disconnected.
+      // Aborting closes the connection to the server, which then cancels the request.
       this.#waiting.get(message.params?.['requestId'] as string | number)?.abort();
     }
     // Other notifications have no effect on the server.

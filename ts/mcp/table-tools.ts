@@ -219,7 +219,8 @@ export async function namesOf(
 type RunQuery = (sql: string, parameters?: readonly string[]) => Promise<Rows>;
 
 /**
- * Returns a function that runs internal queries, which read the complete description of a table.
+ * Returns a function that runs internal catalog queries with a limit high enough for the complete
+ * description of a table.
  */
 function queryRunner(setting: Setting, signal: AbortSignal): RunQuery {
   const limits = { ...setting.limits, bytes: CATALOG_BYTES };

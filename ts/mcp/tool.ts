@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 import { failureText } from './failure.js';
 
-/** A structured result. The text version for simple clients has the same content. */
+/** A structured result. Simple clients receive the same content as text. */
 export type Answer = Readonly<Record<string, unknown>>;
 
 interface Tool<Input extends z.ZodRawShape> {

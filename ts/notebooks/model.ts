@@ -42,7 +42,7 @@ export interface StoredNotebook {
   /** Versions, oldest first; the last one is current. Never empty. */
   readonly versions: readonly Version[];
   readonly shares: readonly Share[];
-  /** Token that lets any user who has it and may log in read the notebook. */
+  /** Token of the notebook's link. Any user who may log in can use it to read the notebook. */
   readonly link: string | null;
 }
 

@@ -28,7 +28,10 @@ const TEXT_KIND = 'notebook text ';
  * a text loads only its shard.
  */
 const SHARDS = 64;
-/** Bytes counted per notebook and per version, in addition to their texts. */
+/**
+ * Bytes that count towards the quota for each notebook and each version, in addition to their
+ * texts.
+ */
 const NOTEBOOK_BYTES = 512;
 const VERSION_BYTES = 256;
 /** Maximum total size of a notebook's retained versions, in bytes. */
@@ -156,7 +159,7 @@ export class NotebookStore {
       const { notebook, access } = this.#find(person, id, 'write');
       const now = current(notebook);
       if (now.digest === version.facts.digest && now.title === version.facts.title) {
-        // The text is unchanged, or the client retries after a lost response.
+        // Either the text is unchanged, or the client repeats a save because it lost the response.
         return listed(notebook, person, access);
       }
       if (now.number !== based) {
@@ -192,8 +195,8 @@ export class NotebookStore {
   async remove(person: Person, id: string): Promise<Listed> {
     return await this.#change(async () => {
       const { notebook, access } = this.#find(person, id, 'own');
-      // Texts are removed last. A text without a record cannot be found, so a failure here is
-      // harmless.
+      // The texts are removed last. If this fails, they remain without a record and can no longer
+      // be found, which is harmless.
       await this.#records.commitRecords(RECORD_KIND, new Map([[id, null]]));
       this.#forget(notebook);
       const texts = notebook.versions.map(({ number }): [string, null] => [key(id, number), null]);
@@ -258,8 +261,8 @@ export class NotebookStore {
       const texts = new Map<string, Buffer | null>([[key(id, current(next).number), text]]);
       const retained = new Set(next.versions.map(({ number }) => number));
       const removed = (before?.versions ?? []).filter(({ number }) => !retained.has(number));
-      // If the next commit fails, this text has no record. It then cannot be found, and the next
-      // save replaces it.
+      // If the next commit fails, this text remains without a record. It cannot be found, and the
+      // next save overwrites it.
       await this.#records.commitRecords(shardOf(id), texts);
       await this.#commit(next);
       if (removed.length > 0) {

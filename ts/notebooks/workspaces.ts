@@ -20,7 +20,7 @@ const KEY_BYTES = 32;
 const MAX_ENTRIES = 2000;
 const LOG = 'log/';
 const ENTRY_NAME = /^(?:tab|log)\/[\w.-]{1,80}$/;
-/** Bytes counted per entry, in addition to its content. */
+/** Bytes that count towards the quota for each entry, in addition to its content. */
 const ENTRY_BYTES = 128;
 
 const deflate = promisify(deflateRaw);

@@ -12,7 +12,10 @@ export interface ProtocolMetrics {
   readonly requestSeconds: Histogram | null;
 }
 
-/** Ingestion protocols. The counters of each exist from the start, so that rates begin at zero. */
+/**
+ * Ingestion protocols. The counters of all protocols exist from the start, so that rates begin at
+ * zero.
+ */
 type IngestProtocol = 'line_http' | 'line_tcp' | 'qwp';
 
 export class IngestMetrics {

@@ -62,7 +62,7 @@ export class LogFile {
     try {
       this.#open();
     } catch {
-      // The next line tries again, and goes to the fallback if that fails too.
+      // The next line tries the file again. If that fails, the line goes to the fallback.
     }
   }
 

@@ -20,7 +20,7 @@ interface LogEvent {
 const MAX_LINE_LENGTH = 8 * 1024;
 /** Priorities of syslog(3), as documented in sd-daemon(3). */
 const PRIORITIES: Readonly<Record<LogLevel, number>> = { error: 3, warn: 4, info: 6, debug: 7 };
-/** Values that a line of text can contain without quotes. */
+/** Matches values that need no quotes in a text line. */
 const PLAIN = /^[\w.:/@%+,*[\]()-]+$/;
 
 /** Formats an event as one line, including its line end. */

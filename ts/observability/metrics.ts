@@ -47,7 +47,7 @@ export class Histogram {
   }
 }
 
-/** A metric value; `suffix` is appended to the metric's name. */
+/** One value of a metric; `suffix` is appended to the metric's name. */
 interface Sample {
   readonly suffix: string;
   /** Upper bound of a bucket. */

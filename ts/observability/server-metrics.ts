@@ -12,7 +12,7 @@ type StatementProtocol = 'http' | 'pgwire' | 'qwp';
 export type StatementMetrics = Readonly<Record<StatementProtocol, Histogram>>;
 
 const LISTENERS = ['http', 'http_min', 'pgwire', 'line_tcp'] as const;
-/** A listener, as named in labels. */
+/** Names of the listeners in metric labels. */
 export type ListenerName = (typeof LISTENERS)[number];
 
 /** Sources of metric values. */

@@ -32,8 +32,7 @@ interface Terms {
   /** The transaction in which the statement was bound. */
   readonly transaction: Transaction | null;
   /**
-   * Whether the statement's result depends on data other than tables: users, permissions or
-   * sequence values.
+   * Whether the result depends on data other than tables: users, permissions or sequence values.
    */
   readonly isListing: boolean;
   /** The statement's accesses to the server itself rather than to tables. */
@@ -94,7 +93,7 @@ export async function newBinding(
       ...textShapeContext(detectTextShape, { ...limits, cancelled: signal }),
     };
     const statement = await prepare(request, terms, bounds);
-    // A statement that depends on more than tables is not shared.
+    // A statement is shared only if it depends on nothing but tables.
     const isShareable = terms.transaction === null && !terms.isListing && terms.operated === null;
     const isShared = isShareable && statements.share(terms.key, statement);
     guard?.authorise(terms.principal, statement.description.accesses);
@@ -107,8 +106,8 @@ export async function newBinding(
 }
 
 /**
- * Whether a binding belongs to a different transaction, user or visibility, or must be renewed for
- * every execution.
+ * Whether a binding can no longer be used: it belongs to a different transaction, user or
+ * visibility, or is valid for only one execution.
  */
 export function isOutdated(
   { terms }: Binding,

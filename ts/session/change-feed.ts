@@ -26,8 +26,8 @@ interface FollowedQuery {
 }
 
 /**
- * A position in a feed: the number of a transaction whose changes were reported, and the number of
- * reported rows of the next transaction.
+ * A position in a feed: the number of the last transaction that was reported completely, and the
+ * number of rows already reported from the next transaction.
  */
 interface FeedPosition {
   readonly txn: number;
@@ -58,8 +58,7 @@ interface FeedChunk {
   readonly bytes: Buffer;
   readonly rows: number;
   /**
-   * Position from which a feed resumes after reporting these rows; `null` if it must repeat the
-   * whole change.
+   * The position after these rows; `null` if a feed that resumes here must repeat the whole change.
    */
   readonly position: FeedPosition | null;
 }
@@ -151,7 +150,7 @@ export class ChangeFeed {
   }
 
   /**
-   * Yields the rows of a step. The step counts as reported once its last rows have been yielded.
+   * Yields the rows of a step. The step counts as reported when its last rows have been yielded.
    */
   async *chunks({ change, reply }: FeedStep): AsyncGenerator<FeedChunk> {
     const before = this.position;
@@ -176,7 +175,7 @@ async function nextOf({ stream }: ExecuteReply): Promise<Chunk | null> {
   return (await stream?.next()) ?? null;
 }
 
-/** Removes the leading comma from a chunk that follows other chunks of a stream. */
+/** Removes the comma with which a chunk begins if other chunks of the stream precede it. */
 function withoutComma(bytes: Buffer): Buffer {
   return bytes[0] === COMMA ? bytes.subarray(1) : bytes;
 }

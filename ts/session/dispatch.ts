@@ -14,7 +14,7 @@ export type Dispatch =
   /** The connection runs the statement; this requires a persistent connection. */
   | { readonly runner: 'session'; readonly statement: SessionStatement };
 
-/** The runner for each node kind; `null` for nodes that are only parts of statements. */
+/** Who runs each kind of statement; `null` for nodes that are only parts of statements. */
 const RUNNERS: Readonly<Record<Node['kind'], 'engine' | 'server' | null>> = {
   Access: 'server',
   AlterTable: 'engine',
@@ -96,8 +96,9 @@ export function dispatch({ tree, session }: Statement): Dispatch {
 }
 
 /**
- * How session statements are handled without a persistent connection. `null` means that a statement
- * has no effect. Any other statement needs lasting state, so it is refused under this name.
+ * How session statements are handled without a persistent connection. With `null`, the statement
+ * has no effect. Other statements need state that persists, so they are refused with an error that
+ * uses this name.
  */
 const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | null>> = {
   Begin: null,

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 
 import { DatabaseError } from '../engine/error.js';
 
-/** An error from the parser, recognised by its members: a message and UTF-16 offsets. */
+/** An error from the parser. It is recognised by its message and its UTF-16 offsets. */
 interface PositionedError {
   readonly message: string;
   readonly start: number;

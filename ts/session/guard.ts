@@ -86,7 +86,7 @@ export interface Guard {
     targets: readonly ImportTarget[],
     run: () => Promise<T>,
   ): Promise<T>;
-  /** Called after the execution of any statement that is neither a query nor a row change. */
+  /** Called after the execution of any statement other than a query, INSERT, UPDATE or DELETE. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }
 

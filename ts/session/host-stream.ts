@@ -11,7 +11,7 @@ export class HostStream implements ResultStream {
   readonly #stream: ResultStream;
   #ended: (() => void) | null;
 
-  /** `ended` is called exactly once: after the last row, on an error, or on cancellation. */
+  /** `ended` is called exactly once: after the last row, after an error, or after cancellation. */
   constructor(host: StreamHost, stream: ResultStream, ended: () => void) {
     this.#host = host;
     this.#stream = stream;

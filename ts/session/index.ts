@@ -42,7 +42,7 @@ export type {
   FetchCursor,
   SessionStatement,
 } from '../sql/index.js';
-// Re-exported for building SQL text, for the same reason.
+// Re-exported for building SQL text, because protocols do not import the printer.
 export { quoteName } from '../sql/printer/print-expression.js';
 // Re-exported for splitting SQL text into statements, because protocols do not import the parser.
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';

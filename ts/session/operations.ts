@@ -49,7 +49,7 @@ export interface Operated {
   readonly tree: Tree;
   /** The calls, in parameter order. */
   readonly calls: readonly OperationCall[];
-  /** Number of parameters that precede those for the calls. */
+  /** Number of the client's own parameters, which precede the parameters for the calls. */
   readonly parameters: number;
 }
 
@@ -138,8 +138,8 @@ function parameterOf(node: Node): number {
 }
 
 /**
- * Whether a call is `pg_cancel_backend(pid)` for rows of pg_stat_activity, which the engine
- * executes like CANCEL QUERY.
+ * Whether `pg_cancel_backend(pid)` is called with a column, for each row of pg_stat_activity. The
+ * engine executes such a call like CANCEL QUERY.
  */
 function isOfRows(nodes: readonly Node[], call: CallNode): boolean {
   const [only] = call.arguments;
@@ -193,7 +193,10 @@ function belowCasts(nodes: readonly Node[], id: NodeId): NodeId {
 /** Finds the positions in a syntax tree where calls are allowed. */
 class CallPositions {
   private readonly root: Node | undefined;
-  /** Items of the statement's outermost SELECT, if it has no FROM clause. */
+  /**
+   * Select items that are evaluated only once, because the statement's outermost SELECT has no FROM
+   * clause.
+   */
   private readonly once: ReadonlySet<NodeId>;
   private readonly tables: ReadonlySet<NodeId>;
 
@@ -244,7 +247,7 @@ function returnsOneRow(select: SelectNode): boolean {
   return !isGrouped && clauses.every((clause) => clause === null);
 }
 
-/** The types of the client's parameters, followed by the types of the results. */
+/** Returns the types of the client's parameters, followed by the types of the calls' results. */
 export function typesWithResults(
   { calls, parameters }: Omit<Operated, 'tree'>,
   declared: readonly (string | null)[] = [],

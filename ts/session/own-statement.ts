@@ -32,7 +32,7 @@ const NO_ROWS: ExecuteReply = {
 export class OwnStatement implements Statement {
   readonly description: StatementDescription;
   readonly #action: OwnAction;
-  /** A query that returns the row, so that the engine encodes it for the client. */
+  /** A query that returns the action's row, so that the engine encodes the row for the client. */
   readonly #answer: Statement | null;
 
   private constructor(command: string, action: OwnAction, answer: Statement | null) {

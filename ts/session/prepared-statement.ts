@@ -48,8 +48,8 @@ const QUICK_ATTEMPTS = 4;
 const MAX_PAUSE_MS = 64;
 
 /**
- * Execution options. If the row description has not been sent yet, pass a function: it is called
- * again if the statement was rebound to changed tables.
+ * Execution options. A function is called again if the statement is bound again to changed tables.
+ * Pass a function if the client has not received the row description yet.
  */
 type Execute = RowOptions | ((description: StatementDescription) => RowOptions);
 
@@ -57,14 +57,14 @@ type Execute = RowOptions | ((description: StatementDescription) => RowOptions);
 export type RowOptions = Omit<ExecuteOptions, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'text'>;
 
 /**
- * Whether the original SQL text with its literals may cause a different error, or the same error at
- * a different position.
+ * Whether the error concerns the SQL text. With its original literals, the text may cause a
+ * different error, or the same error at a different position.
  */
 export function isOfText(error: unknown): boolean {
   return errorMeaning(asDatabaseError(error).code).isOfText;
 }
 
-/** Types for which an untyped parameter is equivalent to a quoted literal. */
+/** Types for which a parameter without a declared type behaves like a quoted literal. */
 const AS_IN_QUOTES = new Set<string>(['SYMBOL', 'VARCHAR', 'STRING', 'TIMESTAMP', 'TIMESTAMP_NS']);
 
 /** An execution that has no reply yet; its statement may still be rebound. */
@@ -80,18 +80,21 @@ export class PreparedStatement {
   readonly #host: StatementHost;
   readonly #session: StatementSession;
   readonly #declared: ParameterTypes | undefined;
-  /** The parameterised query that is bound instead of the original text. */
+  /** The parameterised query that is bound in place of the original SQL text. */
   #lifted: LiftedQuery | null;
   /** The binding; `null` before binding and after closing. */
   #binding: Binding | null = null;
-  /** The description that the client received, if the current one may differ; otherwise `null`. */
+  /**
+   * The description that the client received; `null` if the current description is certainly the
+   * same.
+   */
   #described: StatementDescription | null = null;
   /** Executions that have no reply yet. */
   readonly #waiting: Execution[] = [];
 
   /**
-   * Internal; call `Session.prepare` instead. `declared` applies to SQL text that contains its
-   * literals.
+   * Internal; call `Session.prepare` instead. `declared` contains the parameter types for the
+   * original SQL text with its literals.
    */
   constructor(
     host: StatementHost,
@@ -122,16 +125,16 @@ export class PreparedStatement {
   }
 
   /**
-   * The statement that the engine may run without the session, with different values, until
-   * permissions change. `null` if the session must act at every execution.
+   * The statement that the engine may run with different values without involving the session,
+   * until permissions change. `null` if the session must act at every execution.
    */
   get handedOff(): Statement | null {
     return this.#lifted === null ? this.#plain : null;
   }
 
   /**
-   * Like `handedOff`, for SQL text that repeats, either exactly or except for its literals. Uses
-   * only existing shared bindings.
+   * Returns the statement to hand off for an SQL text that repeats, either exactly or with
+   * different literals. Uses only bindings that already exist and are shared.
    */
   eligible(read: ParsedStatement): Statement | null {
     try {
@@ -184,8 +187,8 @@ export class PreparedStatement {
   }
 
   /**
-   * Returns the reply to an execution that began at `sinceMs`, possibly in the engine, and records
-   * the execution's duration when its stream ends.
+   * Resumes an execution that began at `sinceMs`, possibly in the engine. Returns a reply that
+   * records the execution's duration when its stream ends.
    */
   resumed(reply: ExecuteReply, sinceMs: number): ExecuteReply {
     const { stream } = reply;
@@ -197,7 +200,7 @@ export class PreparedStatement {
       : { ...reply, stream: new HostStream(this.#host, stream, ended) };
   }
 
-  /** Converts, for the client, an error from an execution that the engine started. */
+  /** Converts an error from an execution that the engine started into an error for the client. */
   failure(error: unknown): DatabaseError {
     return this.#host.failure(error);
   }
@@ -254,7 +257,7 @@ export class PreparedStatement {
 
   /**
    * Called by `Session.prepare`, and again after changes to the catalog or the permissions. Returns
-   * `null` if an existing binding was reused.
+   * `null` if the statement could reuse an existing binding.
    */
   bind(options: PrepareOptions, read: ParsedStatement): Promise<void> | null {
     return this.#bindKnown(read)
@@ -333,8 +336,8 @@ export class PreparedStatement {
   }
 
   /**
-   * Returns the options for an execution that starts now; throws if it must not start. The members
-   * are listed individually, because spreading an object takes several times as long.
+   * Returns the options for an execution that starts now; throws if the execution must not start.
+   * The members are listed one by one, because spreading an object takes several times as long.
    */
   #options(
     { queryId, isCancelled }: Execution,
@@ -385,8 +388,8 @@ export class PreparedStatement {
   }
 
   /**
-   * Runs the statement. If it fails with an error about the SQL text, the text with its literals
-   * runs instead, so that the error's message and position refer to that text.
+   * Runs the statement. If the parameterised query fails with an error about the SQL text, runs the
+   * original text instead, so that the error's message and position refer to that text.
    */
   async #run<T>(step: Step<T>, rebinding: Rebinding = SAME_COLUMNS): Promise<T> {
     try {
@@ -462,7 +465,7 @@ type Step<T> = (statement: Statement) => Promise<T>;
 
 /** How to rebind a statement during an execution. */
 interface Rebinding {
-  /** Whether the columns may differ after rebinding. */
+  /** Whether the columns may be different after the statement is bound again. */
   readonly mayChange: boolean;
   /** Returns the remaining time. */
   readonly bounds: () => TimeBounds;

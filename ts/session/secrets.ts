@@ -74,8 +74,9 @@ function secretsOf(access: AccessStatement): readonly Span[] {
 }
 
 /**
- * Values after PASSWORD, `PASSWORD =` and TOKEN TYPE REST. With `isUnread`, the text cannot be
- * parsed, so the value is hidden regardless of its form, together with everything after it.
+ * Returns the positions of the values after PASSWORD, `PASSWORD =` and TOKEN TYPE REST. With
+ * `isUnread`, the text cannot be parsed, so everything from the first such value to the end is
+ * hidden.
  */
 function spansOfWords({ kinds, values, starts, ends, text }: Tokens, isUnread: boolean): Span[] {
   const spans: Span[] = [];

@@ -100,8 +100,8 @@ export class SessionHost implements StatementHost {
   }
 
   /**
-   * `isLasting` states whether the session runs several statements. `seconds` records their
-   * durations.
+   * `isLasting` states whether the session can run several statements. `seconds` records the
+   * durations of its statements.
    */
   open(principal: Principal, isLasting = false, seconds?: DurationObserver): Session {
     return new Session(this, principal, isLasting, seconds);
@@ -148,7 +148,7 @@ export class SessionHost implements StatementHost {
   }
 
   /**
-   * Converts an error for the client; if the server is stopping, a cancellation is reported as a
+   * Converts an error for the client. While the server is stopping, a cancellation is reported as a
    * shutdown.
    */
   failure(error: unknown): DatabaseError {
@@ -216,7 +216,8 @@ export class Session implements StatementSession {
   ): Handoff {
     const terms = { timeoutMs: this.#host.timeoutMs(timeoutMs), conversation };
     const handoff = this.#host.handOff(descriptor, terms, statements);
-    // An error about the SQL text leads to another execution, whose duration is recorded instead.
+    // After an error about the SQL text, the statement is executed again. Only the duration of that
+    // second execution is recorded.
     const isRetried = (error: unknown): boolean =>
       conversation.protocol === 'http' && error !== null && isOfText(error);
     const ended = handoff.ended.then((back) => {
@@ -226,7 +227,7 @@ export class Session implements StatementSession {
     return { ...handoff, ended };
   }
 
-  /** Records the durations of executions during a handoff, whatever happened to the connection. */
+  /** Records the durations of executions during a handoff, even if the connection was lost. */
   #observe({ micros }: HandoffResult, isLastRunning: boolean): void {
     for (const duration of isLastRunning ? micros.subarray(0, -1) : micros) {
       this.seconds?.observe(duration / MICROS);
@@ -234,9 +235,9 @@ export class Session implements StatementSession {
   }
 
   /**
-   * Returns the statement that the engine may run without the session. It covers a single SQL text,
-   * or all texts that differ from it only in literals. `null` if it is not bound, or if the session
-   * must act at every execution.
+   * Returns the statement that the engine may run without involving the session. It covers a single
+   * SQL text, or all texts that differ from it only in literals. Returns `null` if no binding
+   * exists, or if the session must act at every execution.
    */
   eligible(text: string, lifted: LiftedQuery | null): Statement | null {
     const known = this.#host.statements.known(text, lifted);

@@ -25,11 +25,11 @@ export interface ParsedStatement {
   readonly tree: Buffer;
   /** Operations that the server performs at every execution; `null` for none. */
   readonly operated: Omit<Operated, 'tree'> | null;
-  /** The syntax tree, if the statement reads lists of users and permissions. */
+  /** The syntax tree if the statement reads lists of users and permissions; otherwise `null`. */
   readonly listing: object | null;
   /** Whether the statement reads the session's sequence values. */
   readonly readsSequenceValues: boolean;
-  /** The syntax tree, if the statement creates a view, which needs an owner. */
+  /** The syntax tree if the statement creates a view, which needs an owner; otherwise `null`. */
   readonly view: object | null;
   /** The setting that the statement shows, if any. */
   readonly shows: string | null;
@@ -37,7 +37,10 @@ export interface ParsedStatement {
   readonly temporary: TemporaryTable | null;
   /** The statement's accesses to the server itself rather than to tables. */
   readonly accesses: readonly Access[];
-  /** The parameterised query that the other members describe; `null` if they describe `text`. */
+  /**
+   * The parameterised query, which the members above describe; `null` if they describe `text`
+   * itself.
+   */
   readonly lifted: LiftedQuery | null;
 }
 
@@ -67,8 +70,8 @@ const MAX_CACHED_TEXT_LENGTH = 64 * 1024;
 /** Maximum number of bound queries; each may have a plan of about 10 KiB until the next commit. */
 const MAX_QUERIES = 512;
 /**
- * Maximum number of remembered SQL texts. It is smaller than the maximum number of queries, so that
- * the plan of a repeated text is still cached.
+ * Maximum number of SQL texts that are remembered after being seen once. It is smaller than the
+ * maximum number of queries. The shared plan is therefore still cached when a text repeats.
  */
 const MAX_SEEN_ONCE = MAX_QUERIES / 2;
 const MAX_REFUSED = 2_048;
@@ -83,7 +86,7 @@ export class StatementCache {
 
   readonly #queries = new LRUCache<string, Statement>({ max: MAX_QUERIES });
   /**
-   * SQL texts seen once recently. When such a text comes up again, it gets its own plan and cached
+   * SQL texts that were recently seen once. A text that is seen again gets its own plan and cached
    * result.
    */
   readonly #seenOnce = new LRUCache<string, true>({ max: MAX_SEEN_ONCE });
@@ -96,8 +99,8 @@ export class StatementCache {
   }
 
   /**
-   * A query's cache key; `null` if the text is too long. `visibility` separates users who see
-   * different catalog entries.
+   * Returns a query's cache key; `null` if the text is too long. `visibility` separates users who
+   * see different catalog entries.
    */
   static key(
     user: string,
@@ -110,7 +113,7 @@ export class StatementCache {
       return null;
     }
     const declared = types === undefined ? '' : JSON.stringify(types);
-    // The length separates the name from the rest of the key.
+    // The length shows where the name ends in the key.
     const who = `${readOnly ? 'reads' : 'writes'} ${visibility} ${user.length} ${user}`;
     return `${who}${declared} ${text}`;
   }
@@ -129,9 +132,9 @@ export class StatementCache {
   }
 
   /**
-   * Shares a query with later preparations that have the same text, user and parameter types; the
-   * key contains all of these. Returns false if the statement cannot be shared. A shared statement
-   * is never closed, because another session may be about to run it.
+   * Shares a query with later preparations that have the same SQL text, user and parameter types,
+   * all of which are part of the key. Returns false if the statement cannot be shared. A shared
+   * statement is never closed, because another session may be about to run it.
    */
   share(key: string | null, statement: Statement): boolean {
     if (key === null || statement.description.kind !== 'select') {
@@ -148,7 +151,10 @@ export class StatementCache {
     }
   }
 
-  /** Parses SQL text. If the text is new, its literals are replaced with parameters. */
+  /**
+   * Returns the parse result of SQL text. If the text is not cached, its literals are replaced with
+   * parameters first.
+   */
   parsed(text: string): ParsedStatement {
     if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return this.#parseText(text);
@@ -171,8 +177,8 @@ export class StatementCache {
   }
 
   /**
-   * Returns the cached parse result of a text, or of its parameterised query; `null` if there is
-   * none.
+   * Returns the cached parse result for the text itself or, if given, for its parameterised query;
+   * `null` if it is not cached.
    */
   known(text: string, lifted: LiftedQuery | null): ParsedStatement | null {
     if (lifted === null) {
@@ -182,7 +188,10 @@ export class StatementCache {
     return parsed === undefined ? null : { ...parsed, text, lifted };
   }
 
-  /** Records that a parameterised query returns a different result than its original texts. */
+  /**
+   * Records that this parameterised query must not be used, because its result differs from that of
+   * the original text.
+   */
   refuse({ text }: Pick<LiftedQuery, 'text'>): void {
     this.#refused.set(text, true);
   }
@@ -228,7 +237,7 @@ export class StatementCache {
   }
 }
 
-/** Whether the engine can evaluate the query without the server, from table data only. */
+/** Whether the engine can evaluate the query from table data alone, without the server. */
 function isPlainQuery({
   dispatch,
   operated,

@@ -46,7 +46,7 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   InvalidName: ofText('42602'),
   InvalidState: ofText('55000'),
   NotSupported: ofText('0A000'),
-  // The session retries; a client sees this error only if the catalog keeps changing.
+  // The session retries after this error, so clients see it only if the catalog keeps changing.
   Replan: meaning(503, '40001', 'warn'),
   // HTTP clients expect status 400 for timeouts and cancellations.
   Cancelled: meaning(400, '57014'),

@@ -10,10 +10,13 @@ export interface TimeBounds {
   readonly elapsedMs: number;
 }
 
-/** Bounds for a statement that starts now. */
+/** Time bounds of a statement that starts now. */
 export const ALL_TIME: TimeBounds = { elapsedMs: 0 };
 
-/** Bounds for a statement that arrived at `sinceMs`, as measured by `performance.now()`. */
+/**
+ * Returns the time bounds of a statement that arrived at `sinceMs`, as measured by
+ * `performance.now()`.
+ */
 export function timeBounds(timeoutMs: number | undefined, sinceMs: number): TimeBounds {
   const elapsedMs = Math.floor(performance.now() - sinceMs);
   return timeoutMs === undefined ? { elapsedMs } : { timeoutMs, elapsedMs };

@@ -47,7 +47,7 @@ export class WriteAuthorizer {
     this.#guard?.authorise(this.#principal, accesses);
   }
 
-  /** Runs a commit; if it creates a table, the table has an owner from the start. */
+  /** Runs a commit. A table that it creates has an owner from the start. */
   async commit<T>(target: WriteTarget, run: () => Promise<T>): Promise<T> {
     return await this.commitAll([target], run);
   }

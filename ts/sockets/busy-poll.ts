@@ -1,18 +1,18 @@
 /**
  * Busy-polls the event loop between a reply and the client's next request. Waking a sleeping thread
  * takes longer than most requests (60 to 100 µs on a virtual machine). The thread therefore stays
- * awake for a client that sends its next request immediately. If a client turns out to be slower,
- * the thread does not poll for it until the client is fast again.
+ * awake for clients that send their next request immediately. For a client that turns out to be
+ * slower, the thread stops polling until that client is fast again.
  */
 
-/** Maximum time to poll, in milliseconds; also the cost of an unsuccessful wait. */
+/** Maximum time to poll, in milliseconds. This time is wasted if no request arrives. */
 export const SOON_MS = 0.25;
 
 /** The event loop's clock and iterations. */
 interface EventLoop {
   /** Returns the current time in milliseconds, with a fraction. */
   now(): number;
-  /** Calls `iterate` after polling the sockets once more without sleeping. */
+  /** Polls the sockets once more without sleeping, and then calls `iterate`. */
   next(iterate: () => void): void;
 }
 

@@ -20,7 +20,8 @@ interface HandoffSocket {
 }
 
 /**
- * Stops reading from the socket. Returns `null` if it cannot be handed off; reading then continues.
+ * Stops reading from the socket. If the socket cannot be handed off, returns `null` and continues
+ * reading.
  */
 export function stopReading(socket: Socket): HandoffSocket | null {
   const handle = handleOf(socket);
@@ -84,7 +85,7 @@ export class Patience {
     return this.isTimeIn(0);
   }
 
-  /** Whether a handoff is due after this many more repetitions. */
+  /** Whether a handoff will be due after `runs` more repetitions. */
   isTimeIn(runs: number): boolean {
     return this.#runs + runs >= this.#requiredRuns;
   }

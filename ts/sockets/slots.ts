@@ -26,22 +26,22 @@ export interface SlotLimits {
 /** Time between announcing that a connection ends and closing it. */
 const GRACE_MS = 1_000;
 /**
- * Maximum number of connections over a limit that still receive a reply, each within `REFUSED_MS`
- * milliseconds. Any further connections are dropped.
+ * Maximum number of connections that receive a refusal although a limit is exceeded. Each must read
+ * it within `REFUSED_MS` milliseconds. Further connections are dropped without a reply.
  */
 export const REFUSED_AT_ONCE = 64;
 const REFUSED_MS = 2_000;
 const POLL_MS = 250;
 /**
- * Number of polls after which a client can be displaced: `SILENT_POLLS` if it has not sent anything
- * yet, `PAUSE_POLLS` if it pauses later. Between two polls all sockets are read, so that delays in
+ * Number of polls after which an idle client can be displaced: `SILENT_POLLS` if it has not sent
+ * anything yet, otherwise `PAUSE_POLLS`. All sockets are read between two polls, so that delays in
  * the server do not count against clients.
  */
 const SILENT_POLLS = 2;
 const PAUSE_POLLS = 5;
 /**
- * Maximum number of polls without a login, even for an active client, because no login takes that
- * long.
+ * Maximum number of polls that a connection may remain without a login. It also applies to active
+ * clients, because no login takes that long.
  */
 const WITHOUT_LOGIN_POLLS = 40;
 
@@ -55,7 +55,8 @@ export function slotOf(socket: object): Slot | undefined {
 /** The code that temporarily answers a connection's client. */
 interface HandedOff {
   /**
-   * Resolves when the handoff has ended and the bytes received for the next request have been read.
+   * Resolves when the handoff has ended and the bytes received so far for the next request have
+   * been read.
    */
   readonly ended: Promise<void>;
   /** Revokes the handoff. With `gently`, the running statement may finish. */
@@ -184,8 +185,9 @@ export class Slot {
   }
 
   /**
-   * Returns the time since which the connection has been idle; `null` if it cannot be displaced.
-   * With `evenIfActive`, returns the time it was opened, even if it was active recently.
+   * Returns the time at which the connection became idle; `null` if the connection cannot be
+   * displaced. With `evenIfActive`, returns the time at which it was opened, even if it was active
+   * recently.
    */
   idleSince(now: number, evenIfActive = false): number | null {
     if (this.#hasEntered || this.refusal !== null || this.#work > 0) {
@@ -223,8 +225,8 @@ export class Slots {
   readonly #limits: () => SlotLimits;
   readonly #now: () => number;
   /**
-   * Slots, keyed by the client's address and port, because an encrypted connection has two sockets
-   * here.
+   * Slots, keyed by the client's address and port, because an encrypted connection has two socket
+   * objects.
    */
   readonly #open = new Map<string, Slot>();
   readonly #byMachine = new Map<string, number>();
@@ -237,7 +239,8 @@ export class Slots {
   constructor(limits: () => SlotLimits, now: () => number = () => performance.now()) {
     this.#limits = limits;
     this.#now = now;
-    // The number of listeners is unlimited, because every running request and response adds one.
+    // The number of event listeners is not limited, because every running request and response adds
+    // one.
     setMaxListeners(0, this.#stop.signal);
   }
 
@@ -316,7 +319,7 @@ export class Slots {
     const isFull = this.size >= all;
     const isQuotaFull = this.#withoutLogin() >= withoutLogin;
     if ((isFull || isQuotaFull) && !this.#evict(now)) {
-      // If no connection is idle, connections without a login are still limited to their quota.
+      // Even if no connection is idle, the quota for connections without a login is enforced.
       return isFull && !(isQuotaFull && this.#evict(now, null, true))
         ? `too many connections [limit=${all}]`
         : null;
@@ -333,9 +336,9 @@ export class Slots {
   }
 
   /**
-   * Displaces a connection without a login. It chooses the machine with the most such connections,
-   * and that machine's longest-idle connection. Returns false if none is idle. With `evenIfActive`,
-   * displaces the connection that has been open longest, even if it was active recently.
+   * Displaces a connection without a login: the longest-idle one of the machine that has most of
+   * them. Returns false if none is idle. With `evenIfActive`, displaces the connection that has
+   * been open longest, even if it was active recently.
    */
   #evict(now: number, machine: string | null = null, evenIfActive = false): boolean {
     const idle = new Map<string, { count: number; slot: Slot; since: number }>();

@@ -41,14 +41,14 @@ const END = TokenKind.End;
  * keywords.
  */
 const MIN_WORD = 3;
-/** Matches errors about an unexpected token, but not errors about a token's meaning. */
+/** Matches error messages about an unexpected or missing token, as opposed to other errors. */
 const SAYS_EXPECTED = /^unexpected token| expected$/;
 /** Maximum number of UTF-16 code units after an error that are searched for the mistyped word. */
 const MAX_WORD = 64;
 
 /** A statement that any client may send. */
 export interface Statement {
-  /** The tree for the engine and the server; a session statement has no effect there. */
+  /** The tree for the engine and the server. For a session statement, it has no effect. */
   readonly tree: Tree;
   /** The session statement; `null` for other statements. */
   readonly session: SessionStatement | null;

@@ -1,6 +1,7 @@
 /**
  * A certificate with its key, and listeners that are notified when it is replaced. An operator
- * replaces the two files one after the other; until they match, the previous pair remains in use.
+ * replaces the two files one after the other. Until the new files match, the previous pair remains
+ * in use.
  */
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext, type SecureContext, type SecureVersion } from 'node:tls';
@@ -55,8 +56,8 @@ export class CredentialStore {
   }
 
   /**
-   * Reads the files again, because they may have changed. Returns true if the pair changed. If the
-   * files are unusable, throws `TlsError` and keeps the previous pair.
+   * Reads the files again. Returns true if the certificate or key changed. If the files are
+   * unusable, throws `TlsError` and keeps the previous pair.
    */
   reload(files: CertificateFiles = this.#files): boolean {
     const next = read(files);
@@ -90,8 +91,8 @@ export class CredentialStore {
 
   #setWatch(files: CertificateFiles, changed: () => void): void {
     this.close();
-    // A separate listener, because stores may share files and each store must stop only its own
-    // watch.
+    // Each store has its own listener, because stores may share files and each must stop only its
+    // own watch.
     this.#watch = (): void => {
       changed();
     };

@@ -27,8 +27,7 @@ export class CircuitBreaker implements Transport {
   readonly #logger: Logger;
   #failures = 0;
   /**
-   * Time until which calls fail immediately, on the monotonic clock; `null` while the provider is
-   * called.
+   * Monotonic time until which calls fail immediately; `null` while calls are sent to the provider.
    */
   #openUntil: number | null = null;
   #probing: Promise<void> | null = null;

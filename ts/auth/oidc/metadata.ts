@@ -4,7 +4,7 @@ import { type OidcSettings, readUrl } from './settings.js';
 import { isLinkLocal, ProviderUnavailable, type Transport } from './transport.js';
 
 export interface ProviderMetadata {
-  /** `null` if the issuer is not configured; in that case no check depends on it. */
+  /** `null` if no issuer is configured, in which case no check uses it. */
   readonly issuer: string | null;
   readonly authorization: string;
   readonly token: string;
@@ -138,7 +138,7 @@ function parseDocument(body: string): Record<string, unknown> {
   throw new ProviderUnavailable('the discovery document is not a JSON object');
 }
 
-/** Removes a trailing slash, which the document's URL does not repeat. */
+/** Removes a trailing slash, because issuers that differ only in this slash count as equal. */
 function withoutSlash(text: string): string {
   return text.endsWith('/') ? text.slice(0, -1) : text;
 }

@@ -70,9 +70,9 @@ export class UserInfo {
   }
 
   /**
-   * Returns why a token's own claims rule it out, or `null` if they do not. The user information
-   * response does not include the audience. A readable token must therefore be intended for this
-   * server, come from this provider, and not be expired.
+   * Returns the reason to reject a token because of its own claims; `null` if there is no reason.
+   * The user information response does not include the audience. A readable token must therefore be
+   * intended for this server, come from this provider, and not be expired.
    */
   #endedOrForeign(token: string, provider: ProviderMetadata): string | null {
     const claims = peekToken(token)?.claims;

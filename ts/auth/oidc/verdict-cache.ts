@@ -11,9 +11,9 @@ import type { Verdict } from './verdict.js';
 
 interface Entry {
   readonly verdict: Verdict;
-  /** Time until which the verdict is valid, on the monotonic clock. */
+  /** Monotonic time until which the verdict is valid. */
   readonly until: number;
-  /** Time until which the verdict is used if the provider is unavailable. */
+  /** Monotonic time until which the verdict may be used if the provider is unavailable. */
   readonly staleUntil: number;
 }
 

@@ -74,7 +74,7 @@ const DOUBLES: BindType = {
       if (length < 0) {
         throw reader.malformed(`${what}: invalid dimension length ${length}`);
       }
-      // If the product is too large to be exact, it also exceeds the message length.
+      // A product that is too large to be an exact number also exceeds the message length.
       elements *= length;
     }
     return head.length + elements * ELEMENT_BYTES;

@@ -22,7 +22,7 @@ export interface Peer {
   messages(): AsyncIterable<Buffer>;
   send(...buffers: readonly Buffer[]): Promise<void>;
   close(code: number, reason?: string): void;
-  /** Aborted when no client is waiting for a reply any more. */
+  /** Aborted once no client is waiting for a reply. */
   readonly ended: AbortSignal;
   readonly isStopping: boolean;
 }
@@ -134,7 +134,8 @@ export class Conversation implements Outlet {
     if (this.#query !== null) {
       const message = `a query is already running on this connection [id=${this.#query.id}]`;
       if (request.id === this.#query.id) {
-        // The running query has the same id, so an error with this id would end the running query.
+        // The running query has the same id, so an error reply with this id would make the client
+        // end that query.
         await this.#refuse(new MalformedMessage(message));
         return;
       }

@@ -2,7 +2,7 @@
 import type { DatabaseError } from '../../session/index.js';
 import { STATUS } from '../qwp-status.js';
 
-/** Status codes; clients treat any other status as a protocol error. */
+/** Status codes; clients treat any unknown status as a protocol error. */
 type Status = (typeof STATUS)[
   | 'schemaMismatch'
   | 'parseError'

@@ -46,7 +46,10 @@ class RequestHandoffs {
     return known;
   }
 
-  /** Returns the size limits for a handoff of such requests; `null` if the login may expire. */
+  /**
+   * Returns the size limits for handing off a connection with these requests; `null` if the login
+   * may expire.
+   */
   limits(context: HttpContext): HandoffLimits | null {
     const { config, authenticator } = this.#services;
     if (!isLasting(context, authenticator)) {

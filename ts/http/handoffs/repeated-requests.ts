@@ -88,8 +88,8 @@ export class RepeatedRequests {
   }
 
   /**
-   * Records a request while Node's parser is reading it. Returns the error if the engine has just
-   * failed to answer the same request.
+   * Records a request while Node's parser is reading it. If the engine has just failed to answer
+   * this request during a handoff, returns the error.
    */
   received(request: IncomingMessage): DatabaseError | null {
     const { url = '' } = request;
@@ -234,8 +234,8 @@ export class RepeatedRequests {
   }
 
   /**
-   * Queries to hand off: exact texts first, since their result may be cached, then the
-   * parameterised queries.
+   * The queries to hand off. Exact SQL texts come first, because their results may be cached;
+   * parameterised queries follow.
    */
   #queries({ session, columns }: Answered): Query[] {
     const query = (

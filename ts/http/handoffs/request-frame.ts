@@ -12,7 +12,7 @@ interface Parser {
 export interface RequestFrame {
   /** The bytes before the SQL text. */
   readonly before: string;
-  /** The bytes from the SQL text to the end of the headers. */
+  /** The bytes from the end of the SQL text to the end of the headers. */
   readonly after: string;
 }
 
@@ -23,8 +23,8 @@ const VERSION = ' HTTP/1.1\r\n';
 const PLAIN = /^(?:[\t\x20-\x7e]*\r\n)*$/;
 const QUERY = /[?&]query=/g;
 /**
- * Parameters other than `query` whose effect on the response never varies. A request with any other
- * parameter is not handed off.
+ * Parameters other than `query` that affect the response in the same way for every SQL text. A
+ * request with any other parameter is not handed off.
  */
 const REPEATABLE_PARAMETERS = new Set(['limit', 'count', 'nm', 'explain', 'quoteLargeNum', 'src']);
 /** Headers of a request that has a body or ends its connection. */
@@ -81,7 +81,7 @@ export function frameOf(request: IncomingMessage): RequestFrame | null {
     const isRead = name === rawHeaders[2 * at] && value === rawHeaders[2 * at + 1];
     return isRead && mayRepeat(name, value);
   };
-  // Headers from an earlier, unfinished read would appear only in the parser's headers.
+  // Headers that arrived in an earlier read are in `rawHeaders` but not in `headers`.
   const isComplete = headers.length * 2 === rawHeaders.length && headers.every(isSame);
   const [before, after] = split;
   const behind = text.slice(line.length - VERSION.length);

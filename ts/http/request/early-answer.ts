@@ -7,7 +7,10 @@ import { awaitsContinue } from './plain-request.js';
 import { watchBody } from './request-body.js';
 import type { HttpContext } from '../route.js';
 
-/** A client that sends nothing for this long either has read the response or never will. */
+/**
+ * Maximum silence of a client. A client that sends nothing for this long either has read the
+ * response or never will.
+ */
 const MAX_IDLE_MS = 2_000;
 const MAX_MS = 30_000;
 

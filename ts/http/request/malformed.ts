@@ -12,7 +12,7 @@ export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer 
 /** A request line that is well-formed, apart from an unknown method. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~\dA-Za-z-]{1,32}) \S+ HTTP\/1\.[01]\r\n/;
 
-/** A refusal that ends the connection; later bytes are not read. */
+/** A refusal that ends the connection; the remaining bytes are not read. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;

@@ -70,17 +70,20 @@ export async function* readParts(
 /** Header values by name in lower case. */
 type PartHeader = Record<string, string[] | undefined>;
 
-/** Returns the parser, and a function that is called with each chunk after the parser read it. */
+/**
+ * Returns the parser, and a function to call with each chunk after the parser has read the chunk.
+ */
 function createParser(
   request: IncomingMessage,
   queue: PartQueue,
 ): { parser: Dicer; checkHeader: (chunk: Buffer) => void } {
   const boundary = boundaryOf(request.headers['content-type'] ?? '');
-  // Not a literal argument, because the declared type lacks some of the options.
+  // Passed as a variable, because the declared type of the argument lacks some of these options.
   const options = {
     boundary,
     maxHeaderPairs: MAX_PART_HEADERS,
-    // The parser cuts longer headers off; half of them is enough to know that they are too long.
+    // The parser truncates headers at this size. Twice the limit is enough to detect that a header
+    // is too long.
     maxHeaderSize: 2 * MAX_PART_HEADER_BYTES,
     partHwm: CHUNK_BYTES,
     highWaterMark: CHUNK_BYTES,
@@ -120,7 +123,7 @@ function createParser(
   });
   let unfinished = 0;
   let headerBytes = 0;
-  // The parser would wait for the end of a header, however long it is.
+  // Checked here because the parser would wait for the end of a header of any length.
   const checkHeader = (chunk: Buffer): void => {
     if (found !== unfinished) {
       headerBytes = -Math.max(0, chunk.lastIndexOf(`--${boundary}`));
@@ -172,8 +175,9 @@ function extendedValue(text: string | undefined): string | undefined {
 }
 
 /**
- * Returns a part's bytes. The iteration ends only after the next part has begun or the body is
- * complete. A reader that commits at the end thus never commits for a client that has disconnected.
+ * Returns a part's bytes. The iteration ends only when the next part has begun or the body is
+ * complete. A reader that commits at the end of the part therefore never commits if the client has
+ * disconnected.
  */
 async function* readContent(stream: Readable, queue: PartQueue): AsyncGenerator<Buffer> {
   try {

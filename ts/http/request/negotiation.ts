@@ -7,9 +7,9 @@ export type Coding = 'zstd' | 'br' | 'gzip';
 export const MIN_COMPRESSED_BYTES = 1024;
 
 /**
- * Chooses the coding in `offered` that the client rates highest in `Accept-Encoding: accepted`, or
- * the first of several equally rated codings. Returns `null` for no coding. A coding must be named
- * explicitly; `*` does not count.
+ * Chooses the coding in `offered` that has the highest quality in `Accept-Encoding: accepted`. Of
+ * several equal codings, the first wins. Returns `null` if the response must not be compressed. A
+ * coding must be named explicitly; `*` does not count.
  */
 export function chooseCoding<const Offered extends Coding>(
   accepted: string | readonly string[] | undefined,
@@ -19,7 +19,7 @@ export function chooseCoding<const Offered extends Coding>(
     return null;
   }
   const ratings = readRatings(typeof accepted === 'string' ? accepted : accepted.join(','));
-  // A coding that the client rates lower than the uncompressed response is not used.
+  // A coding is not used if the client prefers the uncompressed response.
   let best = ratings.get('identity') ?? 0;
   let chosen: Offered | null = null;
   for (const coding of offered) {

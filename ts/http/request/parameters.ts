@@ -6,7 +6,7 @@
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Maximum input length, in characters, at which the built-in decoder is faster. */
+/** Maximum input length, in characters, up to which the built-in decoder is faster. */
 const MAX_AT_ONCE = 4096;
 
 /** Valid switch values in lower case; only `true` enables a switch. */
@@ -27,7 +27,7 @@ export class Parameters {
 
   /** Returns the error for the first invalid switch; `null` if all are valid. */
   wrongSwitch(names: readonly string[]): string | null {
-    // Most requests contain only the statement, so there is nothing to check.
+    // Most requests have only the `query` parameter, so there is nothing to check.
     if (this.#values.size > 1) {
       for (const name of names) {
         const value = this.#values.get(name) ?? '';

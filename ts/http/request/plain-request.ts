@@ -13,8 +13,8 @@ export class PlainRequest extends IncomingMessage {
   #invite: (() => void) | null = null;
 
   /**
-   * Node reads this property before it looks for a body. Upgrades to other protocols (`h2c`) are
-   * never granted.
+   * Node reads this property before it decides whether the request has a body. Upgrades to other
+   * protocols (`h2c`) are never granted.
    */
   get upgrade(): boolean {
     return this.#requestsUpgrade && (this.method === 'CONNECT' || requestsWebSocket(this));
@@ -62,7 +62,8 @@ export class PlainRequest extends IncomingMessage {
 }
 
 /**
- * Whether the client may never send the body. The connection then cannot accept another request.
+ * Whether the client may decide not to send the body. The connection then cannot accept another
+ * request.
  */
 export function awaitsContinue(request: IncomingMessage): boolean {
   return request instanceof PlainRequest && request.awaitsContinue;

@@ -8,7 +8,9 @@ import type { Readable } from 'node:stream';
 import type { ImportPart } from '../../ingest/index.js';
 import { BodyError, decodedBody, watchBody } from './request-body.js';
 
-/** Whether a body of this type is a file. By default `curl` labels it as a form. */
+/**
+ * Whether a body of this content type is a file. `curl` declares such a body as a form by default.
+ */
 export function isRawBody(type: string): boolean {
   return !/^multipart\//i.test(type);
 }
@@ -31,8 +33,8 @@ export async function* readContent(
 }
 
 /**
- * Returns the bytes of a body. Throws `BodyError` if it ends early or stalls for `stallMs`. The
- * iteration ends only after the complete body, because its reader then commits.
+ * Returns the bytes of a body. Throws `BodyError` if the body ends early or stalls for `stallMs`.
+ * The iteration ends only after the complete body has arrived, because the reader then commits.
  */
 export async function* readRawBody(
   request: IncomingMessage,
@@ -44,14 +46,15 @@ export async function* readRawBody(
     yield await Promise.resolve({ name: 'data', filename: null, content: contentOf(body) });
   } finally {
     stop();
-    // The unread remainder must be consumed, or the response is lost.
+    // The remainder of the body must be consumed, or the client loses the response.
     request.resume();
   }
 }
 
 async function* contentOf(body: Readable): AsyncGenerator<Buffer> {
   try {
-    // A reader that stops early still sends a response, so the connection must stay open.
+    // If the reader stops early, the connection must stay open, because a response must still be
+    // sent.
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
       yield chunk as Buffer;
     }

@@ -98,7 +98,7 @@ function inflate(request: IncomingMessage): Readable {
       done(tooFar ? new BodyError(413, 'decompressed request body is too large') : null, chunk);
     },
   });
-  // Errors propagate to later streams but never to the request, which still needs a response.
+  // Errors are not passed on to the request, because its connection must still carry the response.
   gunzip.on('error', (error) => cap.destroy(error));
   cap.on('error', () => {
     request.unpipe(gunzip);

@@ -1,6 +1,6 @@
 /**
  * The `limit` parameter, which has two meanings. `/exec` counts from 1 and includes both ends;
- * `/exp` counts from 0 and excludes the end. Whatever its value, it never causes an error.
+ * `/exp` counts from 0 and excludes the end. An invalid value never causes an error.
  */
 
 /** Members of `ExecuteOptions`; absent members mean no limit. */

@@ -81,7 +81,7 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
           : multipartParser(make, limitBytes, reject);
       onEarlyEnd(req, reject);
       parse(koaContext, NEXT).then(resolve, reject);
-      // A body that arrived together with its headers need not be watched.
+      // Delayed, because a body that arrived together with its headers need not be watched.
       late = setImmediate(() => {
         stop = watchBody(req, state.timeouts.bodyMs, reject);
       });
@@ -135,7 +135,7 @@ function multipartParser(
     });
     if (part.originalFilename === null && fields < MAX_FIELDS) {
       fields += 1;
-      // Otherwise koa-body would treat it as a file, and write it to disk.
+      // Without this, koa-body would treat the part as a file and write it to disk.
       part.mimetype = null;
       accept(part);
     }

@@ -28,7 +28,7 @@ const STREAMED: readonly Coding[] =
 
 const gzip = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gzip);
 
-/** The coding for a response that is produced once. */
+/** Returns the coding for a response that is generated while it is sent. */
 export function streamedCoding(request: IncomingMessage): Coding | null {
   return chooseCoding(request.headers['accept-encoding'], STREAMED);
 }

@@ -7,7 +7,7 @@ const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT } = zlib.constants;
 const BROTLI_QUALITY_ONCE = 9;
 const GZIP_LEVEL_ONCE = 9;
 
-/** Codings for files that are sent repeatedly. */
+/** Codings for files that are compressed once and sent repeatedly. */
 export type FileCoding = Exclude<Coding, 'zstd'>;
 export const FILE_CODINGS: readonly FileCoding[] = ['br', 'gzip'];
 

@@ -68,8 +68,8 @@ export class FormulaGuard {
     if (this.#position === 'quoted start' || this.#position === 'quoted') {
       this.#position = byte === QUOTE ? 'plain' : 'quoted';
     } else if (byte === QUOTE) {
-      // The previous quote seemed to end the field, but the two quotes together are an escaped
-      // quote inside it.
+      // The previous quote seemed to end the field, but together with this one it is an escaped
+      // quote.
       this.#position = this.#position === 'start' ? 'quoted start' : 'quoted';
     } else if (byte === this.#delimiter) {
       this.#column += 1;

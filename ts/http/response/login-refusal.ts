@@ -22,7 +22,7 @@ export function refuseLogin(
 ): void {
   switch (login.kind) {
     case 'unavailable':
-      // Not 401, which would make clients discard their login.
+      // Status 401 is not used, because it would make clients discard their login.
       context.set('Retry-After', String(login.seconds));
       answerText(context, 503, 'Service Unavailable: the identity provider is not responding');
       return;

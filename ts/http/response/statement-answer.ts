@@ -48,7 +48,7 @@ export function principalOf({ state }: HttpContext, readOnly: boolean): Principa
     : { name: identity.name, readOnly, identity };
 }
 
-/** Returns the statement of a request, and starts its timer. */
+/** Returns the statement of a request, and records its arrival time for the timeout. */
 export function noteStatement({ state }: HttpContext): string {
   const text = state.parameters.get('query') ?? '';
   state.statement = { text, sinceMs: performance.now() };
@@ -70,8 +70,9 @@ export function errorBody(query: string, message: string, position: number | nul
 }
 
 /**
- * Returns the position of an error in the SQL text. For a row value that cannot be converted, this
- * is 0, as clients expect. On request, it is the position of the converted expression.
+ * Returns the position of an error in the SQL text. If a value of a row cannot be converted,
+ * clients expect position 0; with `exactPosition`, the position is that of the converted
+ * expression.
  */
 export function positionOf(context: HttpContext, { code, start = 0 }: DatabaseError): number {
   const isShown = code !== 'InvalidCell' || context.state.parameters.isTrue('exactPosition');
@@ -134,8 +135,8 @@ function reportedName(name: string): string {
 }
 
 /**
- * Refuses a statement with placeholders, because a request has no values for them. Returns false if
- * the statement has none.
+ * Refuses a statement with placeholders, because a request cannot supply values. Returns false if
+ * the statement has no placeholders.
  */
 export function refusePlaceholders(context: HttpContext, statement: PreparedStatement): boolean {
   if (statement.description.parameters.length === 0) {
@@ -145,7 +146,8 @@ export function refusePlaceholders(context: HttpContext, statement: PreparedStat
   if (mark === null) {
     refuse(context, 'bind variable service is not provided');
   } else {
-    // Without values, a question mark is treated as a name.
+    // A question mark is reported as an invalid column name, because requests have no parameter
+    // values.
     refuse(context, 'Invalid column: ?', mark);
   }
   return true;

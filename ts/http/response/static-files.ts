@@ -11,7 +11,7 @@ import { compressFile, type FileCoding } from './file-compression.js';
 
 export interface StaticFile {
   readonly body: Buffer;
-  /** `null` if the file does not compress. */
+  /** Returns the compressed content; `null` if compression would not make the file smaller. */
   readonly compressed: ((coding: FileCoding) => Buffer) | null;
   readonly type: string;
   /** The ETag, including its quotes. */

@@ -49,8 +49,8 @@ import {
 
 const NO_BYTES = Buffer.alloc(0);
 /**
- * Maximum size in bytes of the rows copied into one write with the start of the response. Copying
- * more would delay other requests.
+ * Maximum number of row bytes that are copied into the same write as the start of the response.
+ * Copying more would delay other requests.
  */
 const MAX_JOINED_BYTES = 1024 * 1024;
 const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session', 'exactPosition'];
@@ -69,7 +69,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     isHot: true,
     about: 'runs one statement and returns JSON',
     handle: async (context) => {
-      // Called first, while the request's bytes are still in the parser's buffer.
+      // Called before anything else, while the parser's buffer still contains the request.
       const repeated = handoffs?.of(context) ?? null;
       const failure = repeated?.received(context.req) ?? null;
       followSession(context, services, `${paths.base}/`);
@@ -136,7 +136,7 @@ class Execution {
     }
     const { kind, columns } = this.#statement.description;
     if (this.#context.method === 'HEAD') {
-      // HEAD is a safe method, so the statement is only prepared.
+      // HEAD must not change anything, so the statement is prepared but not executed.
       answer(this.#context, 200, JSON_TYPE, '');
     } else if (kind === 'select' || columns.length > 0) {
       await this.#answerRows(follow);
@@ -198,7 +198,7 @@ class Execution {
     this.#setting.answered(this.#howAnswered(range));
   }
 
-  /** Describes all columns, because a request with `cols` is never handed off. */
+  /** Describes all columns; a request with `cols` is never handed off. */
   #howAnswered(range: RowRange): Answered {
     const { req, res } = this.#context;
     return {
@@ -304,7 +304,7 @@ class Execution {
   }
 }
 
-/** Cached per description, because equal requests share a description. */
+/** Cached by description object, because equal requests share that object. */
 const described = new WeakMap<StatementDescription, string>();
 
 function columnsJson(description: StatementDescription, chosen: readonly number[] | null): string {
@@ -319,10 +319,7 @@ function columnsJson(description: StatementDescription, chosen: readonly number[
   return text;
 }
 
-/**
- * The rows were already sent, so the error is appended to them, and the response remains
- * incomplete.
- */
+/** The rows were already sent, so the error is appended and the response then ends prematurely. */
 function brokenTail(context: HttpContext, error: DatabaseError): string {
   const position = positionOf(context, error);
   return `],"error":${JSON.stringify(error.message)},"position":${position}}`;

@@ -103,8 +103,8 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
 }
 
 /**
- * Prepares the statement; returns `null` if the statement is not a query. For a statement that
- * writes, the engine reports the error.
+ * Prepares the statement; returns `null` if the statement is not a query. The engine reports the
+ * error for a statement that writes.
  */
 async function prepareQuery(
   context: HttpContext,
@@ -251,7 +251,7 @@ async function send(
     stream.cancel();
     if (!(error instanceof ClientDisconnected)) {
       logger.debug('answer_failed', { error });
-      // A truncated file must not look complete.
+      // The response is cut off, because a truncated file must not look complete.
       await writer.cut('');
     }
   }

@@ -83,8 +83,8 @@ function store(request: IncomingMessage, path: string, stallMs: number): Promise
         void rm(path, { force: true }).finally(() => {
           reject(reason);
         });
-      // A file that is still being opened cannot be removed yet, because it would be created
-      // afterwards.
+      // A file that is still being opened is removed later; otherwise opening it would create it
+      // again.
       if (file.closed) {
         remove();
       } else {

@@ -49,7 +49,7 @@ async function propose(context: HttpContext, services: HttpServices): Promise<ob
     const index = Number(parameters.get('index'));
     return await tryColumn(database, body, hints, { index, entry });
   } catch (error) {
-    // While the user is typing, a pattern may be incomplete; that is not an error in the request.
+    // An incomplete pattern is not an error in the request, because the user may still be typing.
     if (error instanceof ImportError || error instanceof DatabaseError) {
       return { problem: error.message };
     }

@@ -25,7 +25,7 @@ import { answer, type HttpContext, type HttpServices, type Route } from '../rout
 /** Without a charset, because QuestDB's Python client compares the complete header. */
 const JSON_TYPE = 'application/json';
 
-/** Maximum size of rows in memory, as a multiple of the request size limit. */
+/** Maximum size of rows in memory, as a multiple of the maximum request size. */
 const BUFFER_FACTOR = 4;
 
 const PRECISIONS: ReadonlyMap<string, LinePrecision> = new Map([
@@ -110,7 +110,7 @@ async function receiveLines(
   const { config, sessions } = services;
   const readOnly = config.get(KEYS.httpReadOnly);
   if (readOnly) {
-    // Not 403, so that clients that know several servers try the next one.
+    // Status 403 is not used, so that clients that know several servers try the next one.
     throw new BodyError(503, 'this server is read-only');
   }
   const options = lineOptions(config, context.state.parameters.get('precision') ?? 'n');
@@ -144,7 +144,7 @@ function lineOptions(config: Config, unit: string): LineOptions {
   };
 }
 
-/** A body whose bytes count towards its own limit and the limit for all bodies together. */
+/** A body whose bytes count towards the limit of one request and the limit of all open requests. */
 class BoundedContent {
   readonly #context: HttpContext;
   readonly #limit: number;

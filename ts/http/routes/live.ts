@@ -114,7 +114,7 @@ interface LiveOptions {
   /** The login to check again; absent if no login is required. */
   readonly lasting: LastingLogin | null;
   readonly open: () => Session;
-  /** Identifies the user whose permissions apply. */
+  /** Key of the user whose permissions apply. */
   readonly identity: () => string;
   readonly shared: SharedAnswers;
 }

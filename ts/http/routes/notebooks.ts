@@ -285,7 +285,7 @@ function sharingOf(context: HttpContext, services: HttpServices): Sharing {
 
 /**
  * A user who may not list users must not learn which names exist. For such a user, an unknown name
- * therefore has no effect.
+ * is therefore accepted but has no effect.
  */
 function shareOf(
   context: HttpContext,

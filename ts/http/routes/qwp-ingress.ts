@@ -31,7 +31,7 @@ const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Maximum size of a frame header, in bytes. */
 const FRAME_HEAD_BYTES = 14;
 
-/** Errors that the message did not cause; clients resend the message. */
+/** Errors that the message itself did not cause; clients send the message again. */
 const WRITE_ERRORS: ReadonlySet<string> = new Set([
   'Busy',
   'Closed',
@@ -58,7 +58,7 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   const { config, sessions, logger } = services;
   const readOnly = config.get(KEYS.httpReadOnly);
   if (readOnly) {
-    // Not 403, so that clients that know several servers try the next one.
+    // Status 403 is not used, so that clients that know several servers try the next one.
     answerText(context, 503, 'this server is read-only');
     return null;
   }
@@ -71,8 +71,7 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   context.set('X-QWP-Version', String(VERSION));
   context.set('X-QWP-Max-Batch-Size', String(maxMessageBytes));
   const requestsDurable = context.get('X-QWP-Request-Durable-Ack').trim().toLowerCase() === 'true';
-  // In other commit modes, the operating system writes the data at an unknown time and does not
-  // report it.
+  // In other commit modes, the server never learns when the operating system has written the data.
   const tellsDurable = requestsDurable && config.get(KEYS.commitMode) === 'sync';
   if (tellsDurable) {
     context.set('X-QWP-Durable-Ack', 'enabled');
@@ -136,7 +135,7 @@ class Sender implements ColumnSender {
   /** Bytes of messages read so far. */
   #bytes = 0;
   /**
-   * Time at which processing of the last messages started, in milliseconds on the process clock.
+   * Time at which processing of the current messages started, in milliseconds on the process clock.
    */
   #began = 0;
 

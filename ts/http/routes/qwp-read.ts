@@ -7,7 +7,7 @@ import { LastingLogin } from '../websocket/lasting-login.js';
 import type { WebSocketRoute } from '../websocket/route.js';
 
 const READ_PATH = '/read/v1';
-/** The only protocol version; a client sends the highest version that it supports. */
+/** The only supported protocol version. Each client sends the highest version that it supports. */
 const VERSION = '1';
 const MAX_LEVEL = 9;
 const DEFAULT_LEVEL = 1;

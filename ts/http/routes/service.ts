@@ -19,7 +19,7 @@ const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** GET /warnings: host limits that the operator should raise. */
 export function warningsRoute(path: string): Route {
-  // A process's limits do not change after it starts.
+  // Read once, because the limits of a process do not change after it has started.
   const body = JSON.stringify(hostWarnings());
   return {
     path,

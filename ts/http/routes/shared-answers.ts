@@ -27,10 +27,10 @@ interface SharedQuerySpec {
   readonly everyMs: number;
 }
 
-/** A result or an error, without the stream's name for the query. */
+/** A result or an error. It does not contain the name by which a stream knows the query. */
 export interface SharedAnswer {
   readonly event: 'answer' | 'failed';
-  /** The members of the JSON object as text, including the closing brace. */
+  /** The members of the JSON object as text, with the closing brace. */
   readonly members: readonly Buffer[];
   readonly digest: string;
 }
@@ -50,8 +50,8 @@ export class SharedAnswers {
   }
 
   /**
-   * Adds a member to the shared query of an identity. The session is opened only if this member has
-   * to run the query.
+   * Adds a member to the shared query of an identity. Its session is opened only if the query has
+   * to run in that session.
    */
   join(identity: string, spec: SharedQuerySpec, open: () => Session): Membership {
     const key = JSON.stringify([identity, spec.query, spec.everyMs]);
@@ -75,7 +75,7 @@ class Membership {
     query.enter(member);
   }
 
-  /** Returns the latest result whose digest differs from `digest`, waiting for it if necessary. */
+  /** Returns a result whose digest differs from `digest`; waits if there is none yet. */
   async next(digest: string, signal: AbortSignal): Promise<SharedAnswer | undefined> {
     return await this.#query.next(digest, signal);
   }
@@ -96,7 +96,7 @@ class SharedQuery {
   #owner: Member | undefined;
   #statement: PreparedStatement | undefined;
   #abort = new AbortController();
-  /** Ends the pause between two executions. */
+  /** Ends the current pause between executions. */
   #wake: () => void = () => undefined;
 
   constructor(spec: SharedQuerySpec, maxBytes: () => number, ended: () => void) {
@@ -190,8 +190,8 @@ class SharedQuery {
   }
 
   /**
-   * Passes the result to all waiting members. Only a small result is cached for members that join
-   * later.
+   * Passes the result to all waiting members. Only a small result stays cached for members that
+   * join later.
    */
   #publish(answer: SharedAnswer): void {
     const isSame = this.#latest?.digest === answer.digest && this.#latest.members !== undefined;
@@ -202,7 +202,7 @@ class SharedQuery {
     });
     const length = answer.members.reduce((sum, chunk) => sum + chunk.length, 0);
     if (length > MAX_CACHED_BYTES) {
-      // Runs after the waiting members have read the result.
+      // Delayed until the waiting members have read the result.
       setImmediate(() => {
         if (this.#latest === answer) {
           this.#latest = { ...answer, members: undefined };
@@ -273,7 +273,8 @@ class SharedQuery {
 function failureOf(error: unknown): SharedAnswer {
   const { message, start } = asDatabaseError(error);
   const positionMember = start === undefined ? {} : { position: start };
-  // The opening brace is missing, because the name is inserted after it.
+  // Starts without an opening brace, because each stream inserts the brace and its name for the
+  // query.
   const member = JSON.stringify({ error: message, ...positionMember }).slice(1);
   return digested('failed', [Buffer.from(member)]);
 }

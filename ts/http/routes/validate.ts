@@ -105,8 +105,8 @@ async function plan(
       throw cause;
     }
     const { code, message, start = 0, detail, hint } = cause;
-    // The statement itself was parsed, so a syntax error means that EXPLAIN does not accept this
-    // kind of statement.
+    // The statement itself was parsed successfully. A syntax error therefore means that EXPLAIN
+    // does not accept this kind of statement.
     if (code !== 'Syntax') {
       const at = Math.max(0, start - EXPLAIN.length);
       throw new DatabaseError({ code, message, start: at, detail, hint }, { cause });
@@ -114,7 +114,7 @@ async function plan(
   }
 }
 
-/** Commands whose result rows do not come from the tables that they name. */
+/** Commands that return rows about a statement or a job, not rows of the tables that they name. */
 const UNDESCRIBED = new Set(['EXPLAIN', 'COPY']);
 
 /** Describes a query by its columns, any other statement by its name. */

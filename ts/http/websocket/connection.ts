@@ -11,7 +11,7 @@ import { ClientDisconnected } from '../response/body-writer.js';
 /** Close codes. */
 export const CLOSE = { normal: 1000, goingAway: 1001, failure: 1011 } as const;
 
-/** Maximum size of buffered messages, in bytes, before the socket is paused. */
+/** Maximum size of buffered messages in bytes; when it is exceeded, the socket is paused. */
 const READ_AHEAD_BYTES = 1024 * 1024;
 /** The operating system probes a silent client after this time. */
 const KEEP_ALIVE_MS = 60_000;
@@ -28,7 +28,7 @@ export class WebSocketConnection {
   readonly #reader: WebSocketReader;
   readonly #ended = new AbortController();
   #messages: Buffer[] = [];
-  /** Whether the reader may have buffered further messages since `buffered` last yielded. */
+  /** Whether messages may have been buffered since `bufferedMessages` last yielded the reader. */
   #hasBuffered = false;
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
@@ -70,7 +70,7 @@ export class WebSocketConnection {
     }
   }
 
-  /** Aborted when no client is reading replies any more, and when the server interrupts. */
+  /** Aborted when no client is reading replies, or when the server interrupts running work. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
@@ -80,7 +80,7 @@ export class WebSocketConnection {
     return this.#isStopping;
   }
 
-  /** The client's messages, until the client closes or the server stops. */
+  /** Yields the client's messages, until the client closes or the server stops. */
   async *messages(): AsyncGenerator<Buffer, void> {
     for (;;) {
       // A message whose processing had not started when the server stopped must be resent by the
@@ -99,7 +99,8 @@ export class WebSocketConnection {
 
   /**
    * Yields the reader whenever it has buffered messages, until the client closes or the server
-   * stops. The consumer reports with `reportRemaining` how many messages remain buffered.
+   * stops. The consumer calls `reportRemaining` with the number of messages that it left in the
+   * buffer.
    */
   async *bufferedMessages(): AsyncGenerator<WebSocketReader, void> {
     while (!this.#isStopping) {
@@ -114,7 +115,10 @@ export class WebSocketConnection {
     }
   }
 
-  /** Reports how many buffered messages the consumer left; more may have arrived since. */
+  /**
+   * Reports how many messages the consumer left in the buffer. More messages may have arrived in
+   * the meantime.
+   */
   reportRemaining({ count, bytes }: BufferedMessages): void {
     this.#hasBuffered ||= count > 0;
     this.#waitingBytes = bytes;

@@ -21,7 +21,7 @@ export interface Acceptance {
    * connection with 1009.
    */
   readonly maxMessageBytes: number;
-  /** Whether messages are buffered for an appender, and never delivered as messages. */
+  /** Whether messages are buffered for an appender instead of being delivered one by one. */
   readonly buffersMessages?: boolean;
   /** Runs as long as the connection is open; an exception closes it with 1011. */
   readonly run: (connection: WebSocketConnection) => Promise<void>;

@@ -19,7 +19,7 @@ const VERSION = '13';
 /** Appended to the client's key before hashing. */
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Refuses an invalid handshake; returns false if it sent a response. */
+/** Checks the handshake. If it is invalid, sends a refusal and returns false. */
 function checkHandshake(context: HttpContext): boolean {
   if (context.get('Sec-WebSocket-Version') !== VERSION) {
     context.set('Sec-WebSocket-Version', VERSION);
@@ -108,7 +108,7 @@ export function attach(response: ServerResponse, socket: Duplex): void {
     socket.destroy();
     return;
   }
-  // No further request can follow on the connection.
+  // Sent as the last response on the connection, because no further request can follow.
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
   response.once('finish', () => {

@@ -1,5 +1,6 @@
 /**
- * Monitors the free disk space that must remain when files other than the database's are written.
+ * Ensures that enough disk space remains free when the server writes files other than the
+ * database's own.
  */
 import { statfs } from 'node:fs/promises';
 
@@ -14,7 +15,7 @@ export class FreeSpace {
   readonly #path: string;
   readonly #what: string;
   readonly #reservedBytes: number;
-  /** Initialized to the interval, so that the first bytes trigger a check. */
+  /** Starts at the interval, so that the first write triggers a check. */
   #uncheckedBytes = CHECK_INTERVAL_BYTES;
 
   /**

@@ -10,7 +10,7 @@ import { peek } from './peek.js';
 /** JSON input as comma-separated CSV. */
 export interface JsonText {
   readonly content: AsyncIterable<Buffer>;
-  /** Whether the first line contains the column names. */
+  /** Whether the first line of the CSV contains column names. */
   readonly header: boolean;
   /**
    * For each column, whether all sampled values are JSON strings. Such a column is not numeric even
@@ -46,7 +46,7 @@ export async function asCsv(
 }
 
 /**
- * All rows of one chunk, because yielding them individually would cost one event loop iteration
+ * A batch of rows from one chunk. Yielding rows individually would cost one event loop iteration
  * each.
  */
 type Items = AsyncGenerator<{ readonly items: readonly Item[]; readonly bytes: number }>;
@@ -201,7 +201,7 @@ function quoted(text: string): string {
 
 // ---- items ----
 
-/** Prefix of a number whose original digits are preserved. */
+/** Marks a number whose original digits must be preserved. */
 const EXACT = '\u0000';
 
 function parseItem(text: string, number: number): Item {
@@ -245,7 +245,10 @@ async function* itemsOf(content: AsyncIterable<Buffer>, isComplete: boolean): It
 
 /** Splits a JSON stream into the JSON text of its rows. */
 class ItemSplitter {
-  /** Bracket depth outside of rows: 1 inside an array of rows, `null` before the first byte. */
+  /**
+   * Bracket depth outside of rows: 1 inside the array that contains the rows, 0 without one, `null`
+   * before the first byte.
+   */
   #outer: number | null = null;
   #depth = 0;
   #inText = false;

@@ -6,7 +6,7 @@ import { asCsv, type JsonText } from './json-text.js';
 interface Preparation {
   /** The encoding that the sender specified; `null` to detect it. */
   readonly encoding: string | null;
-  /** Whether to convert input that starts like JSON. */
+  /** Whether to treat input that starts like JSON as JSON. */
   readonly json: boolean;
   /** Number of JSON rows that determine the columns. */
   readonly linesMax: number;
@@ -16,7 +16,7 @@ interface Preparation {
 
 interface PreparedText {
   readonly content: AsyncIterable<Buffer>;
-  /** Properties of JSON input; `null` for other input. */
+  /** Details of JSON input; `null` for other input. */
   readonly json: JsonText | null;
 }
 

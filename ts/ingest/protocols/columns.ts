@@ -52,7 +52,7 @@ export class ColumnFlow {
   readonly #appender: ColumnsAppender;
   readonly #writeAuthorizer: WriteAuthorizer;
   readonly #sender: ColumnSender;
-  /** The running commits; pending until nothing is left to commit. */
+  /** Resolves when no requested commit is left; `null` if no commit is running. */
   #commits: Promise<void> | null = null;
   #hasMore = false;
   #hasFailed = false;
@@ -60,9 +60,9 @@ export class ColumnFlow {
   #read = 0;
   /** Number of answered messages. */
   #answered = 0;
-  /** The message that requested the current commit, counted from 1. */
+  /** Number of the last message whose commit was requested, counted from 1. */
   #last = 0;
-  /** Commits in the current plan; empty without a plan. */
+  /** Commits in the current plan; empty if there is no plan. */
   #planned: readonly RequestedCommit[] = [];
 
   private constructor(
@@ -153,7 +153,7 @@ export class ColumnFlow {
       if (!isDenied || this.#planned.length < 2) {
         throw error;
       }
-      // Access may be denied to one of the commits, but the commits before it are still written.
+      // If access to one of the commits is denied, the commits before it are still written.
       return await this.#commit(true);
     }
   }

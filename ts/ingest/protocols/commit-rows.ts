@@ -31,7 +31,7 @@ export interface CommittedRows {
   /** The commit's transaction number; 0 if nothing was written. */
   readonly transaction: number;
   readonly tables: readonly string[];
-  /** For lines: the extent of the message that was read. */
+  /** For the line protocol: how much of the message was read. */
   readonly read: LinesRead;
   /** For the columnar protocol: the requested commits, with indices into `tables`. */
   readonly commits: readonly RequestedCommit[];
@@ -39,7 +39,7 @@ export interface CommittedRows {
   readonly more: boolean;
 }
 
-/** Returns a plan on one call, and commits it on the next. */
+/** Returns a plan at the first call, and commits the plan at the next call. */
 type Finish = () => Promise<RowsReply>;
 
 /** Commits all of an appender's rows, or none. */

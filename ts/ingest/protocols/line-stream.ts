@@ -6,7 +6,9 @@ import type { LineOptions } from '../../engine/types.js';
 import type { WriteAuthorizer } from '../../session/write-authorizer.js';
 import { commitLines, type LineDatabase, LineError } from './lines.js';
 
-/** Maximum batch size in bytes; other senders wait while a batch is committed. */
+/**
+ * Maximum batch size in bytes. It is limited because other senders wait while a batch is committed.
+ */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /**
  * Initial batch size after an invalid line. It is small, because bytes after another invalid line
@@ -17,7 +19,7 @@ const CAREFUL_BYTES = 16 * 1024;
  * Number of buffers above which they are merged into one, because a sender may send single bytes.
  */
 const MAX_CHUNKS = 64;
-/** Maximum size of a batch remainder that is copied. */
+/** Maximum size of the remainder of a batch that is copied rather than referenced. */
 const COPIED_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
@@ -42,9 +44,12 @@ export class LineStream {
   #begun = 0;
   #lines = 0;
   #batchBytes = BATCH_BYTES;
-  /** Whether the last batch ended before all buffered bytes had been read. */
+  /** Whether the last batch ended before the end of the buffered bytes. */
   #isBehind = false;
-  /** Whether to discard bytes up to the next line feed, because they belong to a skipped line. */
+  /**
+   * Whether to discard bytes up to the next line feed, because the line that they belong to is
+   * skipped.
+   */
   #isSkipping = false;
 
   constructor(options: LineStreamOptions) {

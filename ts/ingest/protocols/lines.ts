@@ -14,7 +14,7 @@ interface WrongLine {
   /** Offset of the line in the message, in bytes. */
   readonly at: number;
   readonly reason: string;
-  /** Whether the lines are valid but exceed the limit. */
+  /** Whether the error is that the lines exceed the size limit; they are otherwise valid. */
   readonly isTooLarge: boolean;
 }
 
@@ -38,7 +38,9 @@ const LINES: RowsProtocol = {
   refused: (reply) => new LineError(reply),
 };
 
-/** Writes all rows of one message or, if one is invalid, none. Returns their number. */
+/**
+ * Writes the rows of one message, or no rows if one of them is invalid. Returns the number of rows.
+ */
 export async function writeLines(
   database: LineDatabase,
   options: LineOptions,

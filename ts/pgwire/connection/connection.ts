@@ -138,7 +138,7 @@ export class Connection implements Drained {
   }
 
   shutdown(): void {
-    // A client that has not yet sent anything is refused when it does.
+    // A client that has not sent anything yet is refused when its first message arrives.
     if (this.stage !== 'startup') {
       this.terminate();
     }
@@ -361,8 +361,8 @@ export class Connection implements Drained {
   }
 
   private answerEncryption(kind: 'ssl' | 'gss'): void {
-    // Bytes sent together with the request would otherwise be processed as if they had been
-    // encrypted.
+    // Refused, because bytes that were sent unencrypted after the request would otherwise be
+    // processed as if they had been encrypted.
     if (this.encryptionRequests.has(kind) || this.reader.buffered > 0) {
       throw new ProtocolError('08P01', 'received unencrypted data after encryption request', true);
     }
@@ -504,7 +504,7 @@ export class Connection implements Drained {
       error instanceof CallerDisconnected ||
       (error instanceof ProtocolError && error.sqlState === '53300')
     ) {
-      // The password was not checked, so the attempt does not count.
+      // If the password was not checked, the attempt does not count as a failure.
       return;
     }
     const user = this.parameters.get('user') ?? '';
@@ -642,8 +642,8 @@ export class Connection implements Drained {
       return;
     }
     if (this.handoff !== null) {
-      // Data that the engine is writing must not be truncated, so the error is deferred until the
-      // handoff ends.
+      // The engine may be writing to the client. Its data must not be truncated, so the error is
+      // deferred until the handoff ends.
       this.fate ??= error;
       this.handoff.revoke(false);
       return;

@@ -5,7 +5,7 @@
 
 /** The connection interface that a stopping listener uses. */
 export interface Drained {
-  /** Whether a statement is running, or COPY data is being received. */
+  /** Whether a statement is running or COPY data is being received. */
   readonly busy: boolean;
   /** Ends the conversation with an error message. */
   shutdown(): void;

@@ -31,8 +31,8 @@ export function statusParameters(
 }
 
 /**
- * Refuses pg_dump and pg_dumpall, which would fail later in a catalog query. That query's error
- * would not tell the user the cause.
+ * Refuses pg_dump and pg_dumpall. They would fail later in a catalog query, with an error that does
+ * not tell the user the cause.
  */
 export function refuseDumps(startup: StartupParameters): void {
   const name = startup.get('application_name') ?? '';

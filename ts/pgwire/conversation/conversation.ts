@@ -96,8 +96,8 @@ interface Script {
 }
 
 /**
- * `script` contains the statements after a COPY in the same simple query. It is `null` if Execute
- * started the COPY.
+ * While COPY data arrives, `script` contains the statements after the COPY in the same simple
+ * query. It is `null` if Execute started the COPY.
  */
 type Phase =
   | { readonly at: Exclude<ConversationState, 'waiting' | 'copying'> }
@@ -129,8 +129,9 @@ export class Conversation {
   /** Aborts the binding in progress. */
   private preparing: AbortController | null = null;
   /**
-   * Arrival time of a statement's first message, by `performance.now()`; `null` between statements.
-   * One timeout covers all messages up to the end of an execution, a flush or a batch.
+   * Arrival time of the current statement's first message, as measured by `performance.now()`;
+   * `null` between statements. One timeout covers all messages up to the end of an execution, a
+   * flush or a batch.
    */
   private sinceMs: number | null = null;
 
@@ -202,19 +203,19 @@ export class Conversation {
   }
 
   /**
-   * Accepts a message that repeats the buffered insert. Returns false if the message must be
-   * decoded and handled as usual.
+   * Accepts a message that repeats the previous INSERT with different values. Returns false if the
+   * message must be decoded and handled as usual.
    */
   repeats(message: FrameRange): boolean {
     return this.inserts.repeats(message);
   }
 
-  /** Whether the next messages may repeat the buffered insert. */
+  /** Whether the next messages may repeat the previous INSERT. */
   get isRepeating(): boolean {
     return this.inserts.isRepeating;
   }
 
-  /** Handles a Bind that was accepted as bytes but not followed by its Execute. */
+  /** Decodes and handles a Bind that was accepted undecoded but was not followed by its Execute. */
   private finishBind(): void {
     const body = this.inserts.takeUnexecutedBind();
     if (body !== null) {
@@ -287,8 +288,8 @@ export class Conversation {
   }
 
   /**
-   * Handles an error in the extended protocol: completes earlier messages, and skips later messages
-   * until Sync.
+   * Handles an error in the extended protocol: earlier messages are completed, and later messages
+   * are skipped until Sync.
    */
   private async refuse(error: unknown): Promise<void> {
     const { isWaiting } = this.inserts;
@@ -317,7 +318,7 @@ export class Conversation {
     this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
-    // Errors are ignored, because the COPY's transaction ends here as well.
+    // Errors are ignored, because the transaction of the COPY ends here anyway.
     this.copies.abandon().catch(() => undefined);
     this.notifications.close();
     this.block.rollback();
@@ -464,7 +465,10 @@ export class Conversation {
     }
   }
 
-  /** Describes a session statement; FETCH returns the columns of its cursor. */
+  /**
+   * Returns the description of a session statement. Only FETCH has columns, which are those of its
+   * cursor.
+   */
   private describeSession(statement: SessionStatement | null, formats: readonly number[]): Buffer {
     return statement?.kind === 'Fetch'
       ? this.cursors.describe(statement.name, formats)
@@ -491,7 +495,7 @@ export class Conversation {
     if (this.inserts.isWaiting) {
       await this.settle();
     }
-    // The buffer was full, or contained executions of a different statement.
+    // Runs if the buffer was full or contained executions of a different statement.
     if (this.phase.at === 'skipping' || this.joined(name)) {
       return;
     }
@@ -536,8 +540,8 @@ export class Conversation {
       this.handedOff = { handoff, eligible };
       return handoff;
     } catch (error) {
-      // A failure, for example because descriptors are exhausted, makes further handoffs less
-      // likely.
+      // After a failure, for example for lack of file descriptors, handoffs are attempted less
+      // often.
       this.repetition?.returned(0);
       throw error;
     }
@@ -551,7 +555,7 @@ export class Conversation {
     if (pattern === undefined) {
       return;
     }
-    // The client may still describe the portal until the next Sync.
+    // The portal remains, because the client may still describe it until the next Sync.
     const portal = new Portal(pattern.prepared, BoundValues.none, pattern.formats);
     this.portals.add('', () => ({ kind: 'engine', portal, done: true }));
     if (error !== null) {
@@ -651,7 +655,9 @@ export class Conversation {
     }
   }
 
-  /** Runs a portal and sends its result; returns true when the portal is exhausted. */
+  /**
+   * Runs a portal and sends its result. Returns true when all of the portal's rows have been sent.
+   */
   private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
     const run = await this.run(portal, maxRows, this.outlet.send);
     const { kind, command, notice } = portal.statement.description;

@@ -64,7 +64,7 @@ export class Notifications {
   readonly #listeners = new Map<string, Listener>();
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** Called when all buffered notifications have been sent. */
+  /** Callbacks to run when all buffered notifications have been sent. */
   #emptied: (() => void)[] = [];
   /** Messages to send when the current block commits. */
   #unsent: Notification[] = [];

@@ -89,7 +89,8 @@ export class SessionSettings {
   }
 
   /**
-   * Returns a query for the value of a setting that is stored here; `null` for any other setting.
+   * Returns a query for the value of a setting that this class stores; `null` for any other
+   * setting.
    */
   valueQuery(name: string): string | null {
     const setting = SETTINGS.get(name);
@@ -118,7 +119,8 @@ function timeout(value: string): number | undefined {
     throw invalid('statement_timeout', value);
   }
   const milliseconds = Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? 1);
-  // Zero disables the timeout in PostgreSQL; here the server's timeout still applies.
+  // In PostgreSQL, zero disables the timeout. Here, zero means that only the server's timeout
+  // applies.
   return milliseconds === 0 ? undefined : milliseconds;
 }
 
@@ -129,7 +131,7 @@ function isNanoseconds(value: string): boolean {
   return value === 'ns';
 }
 
-/** Message levels at which the client receives notices, starting with the most verbose. */
+/** Values of `client_min_messages` at which the client receives notices, most verbose first. */
 const SHOWING: ReadonlySet<string> = new Set(
   'debug5 debug4 debug3 debug2 debug1 debug log info notice'.split(' '),
 );

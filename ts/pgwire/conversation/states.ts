@@ -22,7 +22,7 @@ export type Step =
   | 'now'
   /** Handles the message after the previous messages. */
   | 'run'
-  /** Runs the buffered inserts first, and then looks up the step for the message again. */
+  /** Runs the buffered inserts, and then selects the step for the message again. */
   | 'settle'
   | 'skip'
   /** Starts a simple query. */
@@ -58,7 +58,7 @@ function all(step: Step, overrides: Partial<Steps> = {}): Steps {
 }
 
 const AT_ONCE = { bind: 'now', describe: 'now', execute: 'now' } as const;
-/** Data that arrives after its COPY failed is skipped. */
+/** Skips data that arrives after its COPY has failed. */
 const LATE_DATA = { copyData: 'skip', copyDone: 'skip', copyFail: 'skip' } as const;
 const ROUND_TRIP_STEPS = { query: 'query', sync: 'sync', terminate: 'end' } as const;
 

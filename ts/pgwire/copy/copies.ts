@@ -56,7 +56,8 @@ export class Copies {
         throw new ProtocolError('57014', `COPY from stdin failed: ${message.reason}`);
       case 'flush':
       case 'sync':
-        // Drivers send Sync directly after Execute, before they know that data is requested.
+        // Sync is ignored, because drivers send it directly after Execute, before they know that
+        // COPY needs data.
         break;
       default: {
         const found = `unexpected message "${message.kind}" during COPY from stdin`;
@@ -115,7 +116,8 @@ export class Copies {
 }
 
 /**
- * The query whose rows are copied; `start` is -1 if the query is not part of the statement's text.
+ * Returns the query whose rows are copied. `start` is -1 if the query does not occur in the SQL
+ * text.
  */
 function queryOf({ source }: Extract<CopyStream, { kind: 'CopyOut' }>): {
   readonly text: string;

@@ -88,7 +88,7 @@ export class CopyIn {
     return copyResponse('in', this.isBinary ? 1 : 0, this.columnCount);
   }
 
-  /** Cancels the COPY when the next message arrives. */
+  /** Makes the COPY fail when the next message arrives. */
   cancel(): void {
     this.cancelled = true;
   }
@@ -111,7 +111,7 @@ export class CopyIn {
     return rows;
   }
 
-  /** Discards all rows; inside a transaction block, the block then counts as failed. */
+  /** Discards all rows. If a transaction block is open, the block has then failed. */
   async abandon(): Promise<void> {
     this.insert.close();
     await this.appender.abort();

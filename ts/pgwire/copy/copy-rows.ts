@@ -12,7 +12,7 @@ const NEWLINE = 0x0a;
 const BINARY_HEAD = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const BINARY_TAIL = Buffer.from([0xff, 0xff]);
 
-/** Escape character for a byte; 0 if it needs no escape. */
+/** Maps each byte to the letter of its escape sequence; 0 if the byte needs no escape. */
 const TEXT_ESCAPES = new Uint8Array(256);
 for (const pair of ['\bb', '\ff', '\nn', '\rr', '\tt', '\vv', '\\\\']) {
   TEXT_ESCAPES[pair.charCodeAt(0)] = pair.charCodeAt(1);
@@ -97,8 +97,8 @@ export class CopyRows {
   }
 
   /**
-   * The header shares a message with the first data, as in PostgreSQL, because some drivers require
-   * this.
+   * As in PostgreSQL, the header is sent in the same message as the first data, because some
+   * drivers require this.
    */
   private withHead(bytes: Buffer): Buffer {
     const bytesWithHead = this.headSent ? bytes : Buffer.concat([BINARY_HEAD, bytes]);
@@ -158,7 +158,8 @@ export class CopyRows {
     for (let index = start; index < end && !isQuoted; index += 1) {
       isQuoted = escapes[bytes[index] ?? 0] === 1;
     }
-    // Quoted, because readers interpret a line with only this value as the end of the data.
+    // Quoted, because readers would interpret a line that contains only `\.` as the end of the
+    // data.
     isQuoted ||= this.columns.length === 1 && bytes.toString('latin1', start, end) === '\\.';
     if (!isQuoted) {
       this.at += bytes.copy(out, this.at, start, end);
@@ -189,7 +190,9 @@ export class CopyRows {
     this.at = 0;
   }
 
-  /** Reserves space for a value with every byte escaped, for its quotes, and for a separator. */
+  /**
+   * Reserves space for a value in the worst case: every byte escaped, plus quotes and a separator.
+   */
   private reserve(length: number): void {
     const needed = this.at + length * 2 + 16;
     if (needed > this.out.length) {

@@ -1,6 +1,6 @@
 /** Converts COPY data from other encodings to UTF-8, the only encoding that the engine reads. */
 
-/** A byte that is invalid in UTF-8, so the engine refuses the line that contains it. */
+/** A byte that is invalid in UTF-8. It makes the engine refuse the line that contains it. */
 const NO_TEXT = Buffer.from([0xff]);
 const REPLACEMENT = '\ufffd';
 

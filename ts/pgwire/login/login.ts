@@ -97,7 +97,9 @@ export class LoginBook {
     return book;
   }
 
-  /** Begins a login. `endPoint` is the channel binding data of an encrypted connection. */
+  /**
+   * Begins a login. `endPoint` is the channel binding data of the connection, if it is encrypted.
+   */
   begin(user: string, caller: Caller, endPoint: Buffer | null = null): LoginExchange {
     const { directory, failures } = this.setting;
     const { address } = caller;
@@ -144,7 +146,7 @@ function storedEntry(directory: Directory, user: string, caller: Caller): Entry 
   if (verifier === null || identity === null) {
     return undefined;
   }
-  // After a password change the verifier differs; a deleted or disabled user has no verifier.
+  // A password change creates a new verifier, and a deleted or disabled user has none.
   const renew = (): Login => {
     if (directory.scramVerifier(user) !== verifier) {
       return { kind: 'unknown' };

@@ -73,8 +73,8 @@ export class ScramExchange {
     if (flag.startsWith('p')) {
       throw new ProtocolError('08P01', 'unexpected channel binding data in SCRAM message', true);
     }
-    // The client supports channel binding but believes that the server does not, so an attacker
-    // between them has removed the offer.
+    // The client supports channel binding but believes that the server does not. An attacker
+    // between them must have removed the server's offer.
     if (flag === 'y' && this.channel !== null) {
       throw new ProtocolError('28000', 'SCRAM channel binding negotiation error', true);
     }

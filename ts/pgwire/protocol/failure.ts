@@ -46,8 +46,8 @@ export function inData(error: unknown, where?: string): Error {
 }
 
 /**
- * Converts an error position in a substring of the SQL text to a position in the whole text. The
- * substring starts at `offset`.
+ * Converts an error position in a part of the SQL text to a position in the whole text. The part
+ * starts at `offset`.
  */
 export function shifted(error: unknown, offset: number): Error {
   if (error instanceof ProtocolError) {
@@ -73,8 +73,8 @@ export function errorReport(error: LocatedError | ProtocolError): Buffer {
 }
 
 /**
- * Returns the SQLSTATE and the function name for a statement whose result columns changed. If the
- * error names this PostgreSQL function, drivers prepare the statement again.
+ * Returns the SQLSTATE and the function name to report if a statement's result columns have
+ * changed. Drivers that see this function name prepare the statement again.
  */
 function special(failure: DatabaseError): { sqlState?: string; routine?: string } {
   return failure instanceof ChangedResult

@@ -32,7 +32,7 @@ export class FrameReader implements FrameRange {
   start = 0;
   end = 0;
   private chunks: Buffer[] = [];
-  /** Number of consumed bytes in the first chunk. */
+  /** Number of bytes in the first chunk that have been consumed. */
   private consumed = 0;
   private size = 0;
 
@@ -105,8 +105,8 @@ export class FrameReader implements FrameRange {
   }
 
   /**
-   * Returns the first chunk, merged with later chunks if necessary, so that `count` contiguous
-   * bytes follow `consumed`.
+   * Returns the first chunk. If it has fewer than `count` unconsumed bytes, it is first merged with
+   * later chunks.
    */
   private gathered(count: number): Buffer {
     const first = this.chunks[0];

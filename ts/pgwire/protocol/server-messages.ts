@@ -108,7 +108,8 @@ export function parameterDescription(types: readonly number[]): Buffer {
 export interface FieldDescription {
   readonly name: string;
   /**
-   * Ids of the table and of its column; for a computed column, 0 and its position in the result.
+   * Object ID of the table and number of the column in it. For a computed column, the table is 0
+   * and the number is the position in the result.
    */
   readonly table: number;
   readonly column: number;

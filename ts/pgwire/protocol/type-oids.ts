@@ -76,7 +76,7 @@ const ARRAYS: Readonly<Record<string, number>> = {
   'UUID[]': Oid.UuidArray,
 };
 
-/** Number of header bytes that PostgreSQL adds to type modifiers. */
+/** Offset that PostgreSQL adds to type modifiers, for a 4-byte header. */
 const HEADER = 4;
 /** CHAR is `character(1)`. */
 const CHAR_MODIFIER = 1 + HEADER;
@@ -139,15 +139,18 @@ export function describeField(
   };
 }
 
-/** The last description per column list, because prepared statements are described repeatedly. */
+/**
+ * The last description for each column list. It is cached because prepared statements are described
+ * repeatedly.
+ */
 const described = new WeakMap<
   readonly ResultColumn[],
   { readonly formats: string; readonly bytes: Buffer }
 >();
 
 /**
- * Describes the rows, or reports that the statement returns none. Columns without a specified
- * format are text.
+ * Returns the description of a statement's rows, or NoData if it has no columns. Columns without a
+ * specified format are sent as text.
  */
 export function describeRows(
   { columns }: { readonly columns: readonly ResultColumn[] },

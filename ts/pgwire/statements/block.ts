@@ -7,7 +7,7 @@
 import type { Transaction } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
-/** Block status as in ReadyForQuery: idle, in a block, or in a failed block. */
+/** Block status as in ReadyForQuery: `I` outside a block, `T` in a block, `E` in a failed block. */
 type BlockStatus = 'I' | 'T' | 'E';
 
 /** The session interface that a block needs. */
@@ -117,7 +117,7 @@ export class Block {
     return portals;
   }
 
-  /** Index of the latest savepoint with this name. */
+  /** Returns the index of the most recent savepoint with this name. */
   private indexOf(name: string): number {
     const index = this.savepoints.findLastIndex((savepoint) => savepoint.name === name);
     if (index < 0) {

@@ -34,7 +34,7 @@ export class BoundValues {
     return new BoundValues(row.header, null, row);
   }
 
-  /** `oids` contains the value types. */
+  /** Creates the values from a Bind message. `oids` contains their types. */
   static ofBind(
     { parameters, parameterFormats }: BindMessage,
     oids: readonly number[],
@@ -48,8 +48,8 @@ export class BoundValues {
   }
 
   /**
-   * Returns the end offset of values whose count is at `start`. Returns -1 if a value extends
-   * beyond `end`, or if a text value is not UTF-8.
+   * Returns the offset of the end of the values; the offset of their count is `start`. Returns -1
+   * if a value extends beyond `end`, or if a text value is not UTF-8.
    */
   static endOf(header: Buffer, bytes: Buffer, start: number, end: number): number {
     const count = bytes.readUInt16BE(start);

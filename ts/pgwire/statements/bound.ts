@@ -28,7 +28,7 @@ export type Stored =
       readonly prepared: PreparedStatement;
       readonly oids: readonly number[];
       /**
-       * The cursor that the statement declares when it is executed, and the types of its
+       * The cursor that the statement declares when it is executed, if any, and the types of the
        * parameters.
        */
       readonly declares: DeclareCursor | null;
@@ -84,7 +84,7 @@ async function storedStatement(
   return { kind: 'engine', prepared, oids, declares, types: declared };
 }
 
-/** State of a portal that DECLARE created, in addition to its rows. */
+/** Additional state of a portal that was created by DECLARE. */
 interface CursorState {
   /** Closed together with the portal. */
   readonly statement: { close(): void };

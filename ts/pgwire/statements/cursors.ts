@@ -94,7 +94,7 @@ export class Cursors {
     return `${kind.toUpperCase()} ${rows}`;
   }
 
-  /** A row that a cursor could not buffer is lost, so the cursor is closed. */
+  /** If a row could not be buffered, the cursor has lost it and is therefore closed. */
   private async scrolled(name: string, step: Promise<number>): Promise<number> {
     try {
       return await step;
@@ -122,7 +122,7 @@ interface OpenCursor {
   readonly codes: readonly number[];
 }
 
-/** Number of rows to read from a cursor without SCROLL; 0 for all. */
+/** Returns the number of rows to read from a cursor without SCROLL; 0 means all rows. */
 function forwardRows({ way, rows }: CursorStep): number {
   const isAhead = (way === 'forward' && rows > 0) || (way === 'relative' && rows === 1);
   if (!isAhead) {

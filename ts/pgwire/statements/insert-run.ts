@@ -1,7 +1,7 @@
 /**
  * Batches consecutive executions of an INSERT. They are buffered until a different message arrives
- * (Sync, Flush, another statement), and then sent to the engine together, in one commit. Replies to
- * messages in between are buffered too, so that all replies are sent in message order.
+ * (Sync, Flush, another statement). The engine then receives all of them together, in one commit.
+ * Replies to messages in between are buffered too, so that all replies are sent in message order.
  *
  * A pipeline may contain thousands of messages that differ only in their values. Messages that
  * repeat the previous ones are accepted as bytes, without decoding: see `repeats`.
@@ -48,10 +48,10 @@ interface Queue {
 const NOTHING = Buffer.alloc(0);
 const BIND = 'B'.charCodeAt(0);
 const EXECUTE = 'E'.charCodeAt(0);
-/** The body of an Execute for the unnamed portal without a row limit. */
+/** The body of an Execute message that names the unnamed portal and has no row limit. */
 const EXECUTE_ALL = Buffer.alloc(5);
 
-/** Consecutive executions, each preceded by the same replies. */
+/** Consecutive executions. Each of them is preceded by the same replies. */
 interface ExecutionGroup {
   readonly replies: Buffer;
   count: number;
@@ -77,10 +77,10 @@ export class InsertRun {
   private rows = 0;
   private batch = new ParameterBatch();
   private groups: ExecutionGroup[] = [];
-  /** Replies since the last execution. */
+  /** Replies buffered since the last execution. */
   private replies: Buffer = NOTHING;
   private pattern: Pattern | null = null;
-  /** Buffer that contains a Bind that was accepted as bytes; its Execute has not arrived yet. */
+  /** Buffer with a Bind that was accepted undecoded and whose Execute has not arrived yet. */
   private bound: Buffer | null = null;
   private boundStart = 0;
   private boundEnd = 0;
@@ -104,7 +104,7 @@ export class InsertRun {
     return this.pattern !== null;
   }
 
-  /** Whether an execution can join the buffered executions. */
+  /** Whether this execution can be added to the buffered executions. */
   accepts({ statement, values }: Portal): boolean {
     return this.statement === null
       ? isBatchable(statement)
@@ -112,8 +112,8 @@ export class InsertRun {
   }
 
   /**
-   * Buffers an execution. `name` is the portal's name. A named portal is bound only once, so its
-   * messages do not repeat.
+   * Buffers an execution of the portal `name`. Repetition is detected only for the unnamed portal,
+   * because a named portal is bound only once.
    */
   add(portal: Portal, name: string): void {
     const { source, header } = portal.values;
@@ -152,7 +152,7 @@ export class InsertRun {
     return true;
   }
 
-  /** Returns the accepted Bind whose Execute did not follow. */
+  /** Returns the undecoded Bind if its Execute did not follow. */
   takeUnexecutedBind(): Buffer | null {
     const bind = this.bound?.subarray(this.boundStart, this.boundEnd) ?? null;
     this.bound = null;
@@ -226,7 +226,7 @@ export class InsertRun {
     return true;
   }
 
-  /** Counts a buffered execution whose reply follows `replies`. */
+  /** Counts a buffered execution. `replies` are the replies to send before its own reply. */
   private note(replies: Buffer): void {
     const last = this.groups.at(-1);
     if (last !== undefined && (last.replies === replies || last.replies.equals(replies))) {
@@ -258,15 +258,15 @@ function sameBytes(bytes: Buffer, start: number, expected: Buffer): boolean {
   return true;
 }
 
-/** Returns the replies to several executions that succeeded in the same way. */
+/** Returns the replies to all executions of a group, each with the same reply from the server. */
 function repeated({ replies, count }: ExecutionGroup, answer: Buffer): Buffer {
   const reply = Buffer.concat([replies, answer]);
   return Buffer.alloc(reply.length * count, reply);
 }
 
 /**
- * Returns the reply to each execution, `null` if they must run individually, or an error if none
- * may run.
+ * Returns the reply to each execution. Returns `null` if the executions must run individually, or
+ * an error if none may run.
  */
 async function runBatch(
   statement: Executable,

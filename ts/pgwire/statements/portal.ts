@@ -20,18 +20,18 @@ export type Executable = Pick<
   'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel' | 'handedOff' | 'resumed'
 >;
 
-/** Sends bytes to the client; resolves when more data may follow. */
+/** Sends bytes to the client. Resolves when the client is ready for more. */
 export type Send = (bytes: Buffer) => Promise<void>;
 
 /** The result of running a portal. */
 export interface PortalRun {
-  /** False if the row limit was reached and more rows may follow. */
+  /** False if the portal stopped at the row limit, so that more rows may follow. */
   readonly complete: boolean;
   /** Number of rows that this execution sent or wrote. */
   readonly rows: number;
 }
 
-/** Row limit sent by a client that requests all rows. */
+/** Value of the row limit that means all rows. */
 const ROWS_ALL = 0;
 
 const NOTHING = Buffer.alloc(0);
@@ -49,7 +49,10 @@ export class Portal {
   private closed = false;
   private isChunked = false;
 
-  /** Receives the row description together with the first rows, if it is not known earlier. */
+  /**
+   * Called with the row description when the first rows arrive, if the description is not known
+   * earlier.
+   */
   private readonly onDescription: ((description: StatementDescription) => void) | null;
 
   constructor(
@@ -69,7 +72,10 @@ export class Portal {
     return this.chosenFormats;
   }
 
-  /** Sets the formats of a cursor's rows; they cannot change once rows have been read. */
+  /**
+   * Sets the formats in which a cursor's rows are sent. They cannot change once rows have been
+   * read.
+   */
   choose(formats: readonly number[]): void {
     if (this.started && formats.some((format, index) => format !== this.chosenFormats[index])) {
       const message = 'the format of a cursor cannot change after its first FETCH';
@@ -78,12 +84,14 @@ export class Portal {
     this.chosenFormats = formats;
   }
 
-  /** Whether the rows did not fit into the engine's first reply. */
+  /** Whether the engine's first reply did not contain all rows. */
   get isLong(): boolean {
     return this.isChunked;
   }
 
-  /** Resumes an execution that began at `sinceMs`, starting with the rows in its reply. */
+  /**
+   * Continues an execution that the engine began at `sinceMs`, starting with the rows in `reply`.
+   */
   resume(reply: ExecuteReply, sinceMs: number): void {
     const { chunk, stream, summary } = this.statement.resumed(reply, sinceMs);
     this.started = true;
@@ -117,8 +125,8 @@ export class Portal {
     if (kind !== 'select' && columns.length === 0) {
       return { complete: true, rows: this.summary?.rowsAffected ?? 0 };
     }
-    // As in PostgreSQL, reaching the limit exactly suspends the portal; the next execution reports
-    // that it is complete.
+    // If the number of rows equals the limit, the portal is suspended as in PostgreSQL. Only the
+    // next execution reports that the portal is complete.
     const complete = maxRows === ROWS_ALL || sent < maxRows;
     return { complete, rows: sent };
   }
@@ -162,7 +170,7 @@ export class Portal {
       bounds,
     );
     if (this.isClosed) {
-      // The first rows arrived after the client stopped waiting.
+      // The portal was closed before the first rows arrived.
       reply.stream?.cancel();
       throw new ProtocolError('57014', 'the portal was closed while it ran');
     }

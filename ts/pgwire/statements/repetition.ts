@@ -14,8 +14,8 @@ import type { Statements } from './statements.js';
 /** Maximum number of statements per handoff. */
 const MAX_STATEMENTS = 32;
 /**
- * Maximum size in bytes of a Bind message excluding its values and their encoding; longer patterns
- * are not stored.
+ * Maximum size in bytes of a Bind message, excluding its values and their encoding. Larger messages
+ * are not remembered as patterns.
  */
 const MAX_PATTERN_BYTES = 16_384;
 

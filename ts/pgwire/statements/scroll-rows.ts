@@ -1,6 +1,6 @@
 /**
- * Buffers the rows that a scrollable cursor has read, as DataRow messages. They are buffered
- * because running the query again could return different rows or a different order.
+ * Buffers the rows that a scrollable cursor has read, as DataRow messages. Running the query again
+ * instead could return different rows or a different order.
  */
 import { ProtocolError } from '../protocol/protocol-error.js';
 
@@ -46,7 +46,7 @@ export class ScrollRows {
   }
 
   /**
-   * Yields the messages of buffered rows in chunks, in descending order if `to` is less than
+   * Yields the messages of buffered rows in chunks. The order is descending if `to` is less than
    * `from`.
    */
   *chunks(from: number, to: number): Iterable<Buffer> {

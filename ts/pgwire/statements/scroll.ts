@@ -9,7 +9,7 @@ import { ScrollRows } from './scroll-rows.js';
 /** Reads at most `maxRows` rows from the query; 0 means all rows. Resolves to true at the end. */
 export type Read = (maxRows: number, send: Send) => Promise<boolean>;
 
-/** The rows that a step passes over, starting at `from`; none if `count` is 0. */
+/** The rows that a cursor step passes, starting with row `from`; no rows if `count` is 0. */
 interface Passed {
   readonly from: number;
   readonly count: number;
@@ -91,7 +91,7 @@ export class Scroll {
     return isRow ? { from: number, count: 1, isBack: false } : NONE;
   }
 
-  /** Reads until `required` rows are buffered, or until all rows are buffered. */
+  /** Reads until `required` rows are buffered, or until the query has no more rows. */
   private async fill(required: number): Promise<void> {
     while (!this.ended && this.rows.count < required) {
       const missing = required === Infinity ? 0 : required - this.rows.count;

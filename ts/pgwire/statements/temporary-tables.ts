@@ -26,8 +26,8 @@ export class TemporaryTables {
 
   /** Called after an execution; `inBlock` states whether a block is still open. */
   async note({ description, temporary }: CreatingStatement, inBlock: boolean): Promise<void> {
-    // Without a notice, a table with this name existed before and does not belong to this
-    // connection.
+    // Without a notice, nothing was created: a table with this name already existed and does not
+    // belong to this connection.
     if (temporary === null || description.notice === undefined) {
       return;
     }

@@ -99,8 +99,8 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
 }
 
 /**
- * Returns the fractions in `percentile_cont(ARRAY[…])`, each of which is converted to a call;
- * `null` if the list contains no array.
+ * Returns the fractions in `percentile_cont(ARRAY[…])`, each of which becomes a separate call;
+ * `null` if the argument is not an array.
  */
 function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | null {
   const [only = null] = list;
@@ -194,8 +194,8 @@ function intervalArguments(p: Parser, open: number): NodeId[] {
 }
 
 /**
- * Returns whether the second argument in `SUBSTRING(text FROM pattern)` is a pattern, as in
- * PostgreSQL's second form.
+ * Returns whether the second argument of `SUBSTRING(text FROM x)` is a pattern rather than a start
+ * position, as in PostgreSQL.
  */
 function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boolean {
   const [, from] = call.arguments;
@@ -281,7 +281,7 @@ function atRow(p: Parser): boolean {
   return false;
 }
 
-/** Parses `(a, b)` as one argument: a call to `ROW`. */
+/** Parses `(a, b)` into a single argument, which is a call to `ROW`. */
 function rowArgument(p: Parser): NodeId {
   const start = p.start();
   const members = p.parenthesised(() => p.grammar.expression(p));

@@ -288,7 +288,9 @@ function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
   return addCall(p, { text: 'like_escape', quoted: false, span }, start, [pattern, escape]);
 }
 
-/** Returns whether the token at offset `ahead` is a string, or a placeholder for one. */
+/**
+ * Returns whether the token `ahead` tokens further on is a string or a placeholder for a string.
+ */
 function atText(p: Parser, ahead: number): boolean {
   const kind = p.kind(ahead);
   return (

@@ -276,7 +276,7 @@ function typedString(p: Parser): NodeId | null {
   return p.add({ kind: 'TypedString', type_name: typeName, value }, start, p.lastEnd());
 }
 
-/** Reports missing operands of the operator at `at`. */
+/** Reports that the operator at `at` lacks operands. */
 export function failMissing(
   p: Parser,
   name: string,

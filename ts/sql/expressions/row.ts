@@ -24,8 +24,8 @@ const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
 ]);
 
 /**
- * For each comparison, the operator for all members except the last, and the weaker operator that
- * the first member must satisfy.
+ * For each comparison of rows: the strict operator for all members except the last, and the
+ * non-strict operator that the first member must satisfy.
  */
 const ORDERS: Readonly<Partial<Record<BinaryOperator, readonly [BinaryOperator, BinaryOperator]>>> =
   {
@@ -130,8 +130,8 @@ export function comparedRows(
     return p.failAt('row values support only =, <>, <, <=, >, >= and IN', span.start, span.end);
   }
   const [strict, loose] = order;
-  // Built from the last member back to the first. Each member must be less, or it must be equal and
-  // the condition on the following members must hold.
+  // Built from the last member to the first. For `<`, a member must either be less, or be equal
+  // while the condition on the following members holds.
   const comparison = pairs.slice(0, -1).reduceRight(
     (condition, pair) => {
       const equal = addLogical(p, 'And', [compare('Equal', pair), condition], span);
@@ -139,7 +139,7 @@ export function comparedRows(
     },
     compare(operator, pairs.at(-1) ?? first),
   );
-  // Also adds a condition on the first member alone, which makes a time range or a zone map usable.
+  // A redundant condition on the first member makes a time range or a zone map usable.
   return addLogical(p, 'And', [compare(loose, first), comparison], span);
 }
 

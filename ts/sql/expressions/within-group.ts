@@ -33,16 +33,17 @@ export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
 }
 
 /**
- * Returns whether `percentile_cont` has a descending order. If so, both the values and the result
- * are negated.
+ * Returns whether `percentile_cont` sorts in descending order. In that case both the values and the
+ * result are negated.
  */
 export function isFromTheTop(name: string, item: OrderItem | null): boolean {
   return item !== null && item.descending && name.toUpperCase() === 'PERCENTILE_CONT';
 }
 
 /**
- * Returns the arguments of an ordered-set aggregate: the value, then the original arguments. For
- * MODE and a descending PERCENTILE_DISC, a final argument states whether the order is descending.
+ * Returns the arguments of an ordered-set aggregate: the value, followed by the original arguments.
+ * MODE and a descending PERCENTILE_DISC get a further argument, which states whether the order is
+ * descending.
  */
 export function orderedArguments(
   p: Parser,

@@ -41,7 +41,7 @@ export const TokenKind = {
   /** Unreadable input; the token value is the reason. */
   Bad: 14,
   End: 15,
-  /** Rows of VALUES that consist entirely of plain literals. */
+  /** A token that stands for all rows of VALUES that contain only plain literals. */
   Rows: 16,
 } as const;
 
@@ -52,7 +52,7 @@ export interface Tokens {
   readonly kinds: TokenKind[];
   readonly starts: number[];
   readonly ends: number[];
-  /** For each token, the upper-case word, the mark, or why it is bad; empty for other tokens. */
+  /** The upper-case word, the mark, or the reason for a `Bad` token; empty for other tokens. */
   readonly values: string[];
   /** The rows of the `Rows` token, if there is one. */
   rows: PlainRowsRange | null;

@@ -47,7 +47,9 @@ const AFTER_SOURCES: ReadonlySet<string> = new Set([
 
 const SET_OPERATORS: ReadonlySet<string> = new Set(['UNION', 'EXCEPT', 'INTERSECT']);
 
-/** Cursor over the tokens on one nesting level; a parenthesised group is one step. */
+/**
+ * Cursor over the tokens of one nesting level, in which a parenthesised group counts as one token.
+ */
 class Level {
   private readonly tokens: Tokens;
   private readonly closing: readonly number[];
@@ -91,7 +93,7 @@ class Level {
     return text.slice(ends[this.at], starts[this.closing[this.at] ?? -1]);
   }
 
-  /** Returns the name at the cursor without quotes, and advances; `null` if there is none. */
+  /** Returns the unquoted name at the cursor and advances; `null` if the token is not a name. */
   name(): string | null {
     const kind = this.kind();
     const isQuoted = kind === TokenKind.Quoted || kind === TokenKind.String;
@@ -105,7 +107,7 @@ class Level {
   }
 }
 
-/** Returns the names in scope at `offset` in a text with one statement. */
+/** Returns the names in scope at `offset` in `text`, which contains one statement. */
 export function scopeAt(text: string, offset: number): Scope {
   const tokens = scan(text);
   const last = tokens.kinds.length - 1;
@@ -209,7 +211,8 @@ function namesOfWith(level: Level): string[] {
 }
 
 /**
- * Returns the sources of a SELECT block, of the short form, or of a statement that names a table.
+ * Returns the sources of a SELECT block, of the short form `t WHERE …`, or of a statement that
+ * names a table.
  */
 function sourcesOf(level: Level): ScopeSource[] {
   const sources: ScopeSource[] = [];
@@ -248,7 +251,7 @@ function isName(level: Level): boolean {
   return level.kind() === TokenKind.Word || level.kind() === TokenKind.Quoted;
 }
 
-/** Reads sources such as `a x, (…) AS y JOIN b ON …`, up to the clause that follows. */
+/** Reads sources such as `a x, (…) AS y JOIN b ON …`, up to the next clause. */
 function readSources(level: Level, sources: ScopeSource[]): void {
   let expected = true;
   while (!level.done && !level.sees(AFTER_SOURCES)) {

@@ -40,7 +40,7 @@ export function closeBracket(p: Parser, open: number): void {
   p.fail("',' or ']' expected");
 }
 
-/** Tokens that can follow a column named ALL. In `SELECT ALL x`, an operand follows instead. */
+/** Tokens that show that ALL is a column name. In `SELECT ALL x`, an operand follows instead. */
 const AFTER_COLUMN: ReadonlySet<string> = new Set(
   (
     ', ) ; . = < > <= >= <> != :: FROM AS IS IN LIKE BETWEEN WHERE ORDER LIMIT UNION EXCEPT ' +
@@ -64,7 +64,10 @@ export function atQuery(p: Parser): boolean {
   return begins || (p.at('WITH') && p.value(1) !== 'OFFSET');
 }
 
-/** Requires an operand. A keyword inside parentheses is reported as a dangling literal. */
+/**
+ * Fails unless an operand follows. Inside parentheses, an unexpected keyword is reported as a
+ * dangling literal.
+ */
 export function requireOperand(p: Parser, open: number): void {
   if (atOperand(p) && !p.at('*')) {
     return;

@@ -20,9 +20,7 @@ const SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema'
 export const MAX_NESTING = 256;
 /** Maximum number of members in a list, or in a chain of AND, OR, || or +. */
 export const MAX_TERMS = 10_000;
-/**
- * Maximum number of nodes between a leaf and the root, summed over chains of different operators.
- */
+/** Maximum height of the syntax tree in nodes, which also limits chains of different operators. */
 const MAX_HEIGHT = 1_024;
 
 /** Grammar rules that are used recursively. */
@@ -33,7 +31,7 @@ export interface Grammar {
   readonly query: (parser: Parser) => NodeId;
 }
 
-/** Records which words and elements are valid at a token. */
+/** Records which words and grammar elements would be valid at one token. */
 export interface Probe {
   /** Index of the probed token. */
   readonly index: number;
@@ -51,9 +49,9 @@ export class Parser {
   readonly grammar: Grammar;
   /** Index of the current token. */
   index = 0;
-  /** Row values such as `(a, b)` that have not been compared yet. */
+  /** Row values such as `(a, b)` that have not been used in a comparison yet. */
   readonly rows = new Set<NodeId>();
-  /** Index of a FROM before which the select list may be empty. */
+  /** Index of a FROM token that may directly follow SELECT, without a select list. */
   bareFrom = -1;
   private readonly tokens: Tokens;
   private readonly nodes: Node[] = [];
@@ -140,8 +138,8 @@ export class Parser {
   }
 
   /**
-   * Like `at`, but does not record the word as valid. Used for words that are tested only for an
-   * error message or to resolve an ambiguity.
+   * Like `at`, but does not record the word as valid. It is used to choose an error message or to
+   * resolve an ambiguity.
    */
   sees(value: string, next = ''): boolean {
     if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) {
@@ -338,7 +336,7 @@ export class Parser {
     return this.qualified(isText ? this.takeName(true) : this.name(missing, 'table'));
   }
 
-  /** Consumes the current token as a name, regardless of its kind. */
+  /** Consumes the current token as a name, whatever kind of token it is. */
   takeName(quoted: boolean): Name {
     const text = quoted ? this.unquoted() : this.written();
     const span = { start: this.start(), end: this.end() };

@@ -131,8 +131,8 @@ function operand(printer: Printer, id: NodeId, level: number): string {
 }
 
 /**
- * Returns a node's text, and the precedence level of its loosest operator; 0 if it needs no
- * parentheses.
+ * Returns the text of a node and the precedence level of its loosest operator, which is 0 if the
+ * node never needs parentheses.
  */
 function render(printer: Printer, node: Node): readonly [string, number] {
   switch (node.kind) {

@@ -125,8 +125,8 @@ const LITERALS: ReadonlySet<Node['kind']> = new Set([
 ]);
 
 /**
- * Prints a cell that is an expression. A literal is parenthesised; otherwise it would be parsed as
- * a literal cell.
+ * Prints a cell that is an expression. A literal is parenthesised, so that it is not parsed as a
+ * literal cell.
  */
 function printCell(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);

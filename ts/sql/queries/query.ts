@@ -359,8 +359,8 @@ export function selectStar(p: Parser): NodeId | null {
 }
 
 /**
- * Returns whether a reserved word after AS is an alias, because the item ends after it: `roles AS
- * using`.
+ * Returns whether a reserved word after AS is an alias. It is one if the item ends after the word:
+ * `roles AS using`.
  */
 function atKeywordAlias(p: Parser): boolean {
   const isName = p.atReserved() && !p.at('SELECT', 'FROM') && !p.at('FROM');
@@ -393,8 +393,8 @@ export function columnAlias(p: Parser): SelectItem['alias'] {
 }
 
 /**
- * Returns whether the item ends at a word that usually starts a clause. In that case the word is
- * the item's name: `1 left, 2 group`.
+ * Returns whether the current word is the last one of its item. A word that usually starts a clause
+ * is then the item's name: `1 left, 2 group`.
  */
 function isLastOfItem(p: Parser): boolean {
   return NAMES_TOO.has(p.value()) && ENDS_OF_ITEMS.has(p.value(1));
@@ -426,7 +426,8 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
     pivotAlias(p);
   }
   const { distinct, distinct_on, items, from, hint } = head;
-  // Members are listed one by one, because spreads took half of the time when parsing 9,000 CTEs.
+  // The members are listed one by one, because spreading objects took half of the time when parsing
+  // 9,000 CTEs.
   const node: SelectNode & { readonly kind: 'Select' } = {
     kind: 'Select',
     distinct,
@@ -482,7 +483,10 @@ function groupClause(p: Parser, sample: SampleBy | null): NodeId[] {
   return parseGroupBy(p);
 }
 
-/** Parses an alias for the pivoted rows, which cannot be referenced at this level. */
+/**
+ * Parses an alias for the pivoted rows. The alias has no effect, because nothing at this level can
+ * refer to it.
+ */
 function pivotAlias(p: Parser): void {
   if (p.take('AS')) {
     p.name('alias expected');

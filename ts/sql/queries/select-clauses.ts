@@ -119,7 +119,7 @@ function sampleInterval(p: Parser): NodeId {
   return parseInterval(p);
 }
 
-/** Reports at the unit that `SAMPLE BY 1 h` contains a space and is not an interval. */
+/** Reports the unit in `SAMPLE BY 1 h` as invalid, because an interval must not contain a space. */
 function spacedUnit(p: Parser): never {
   p.fail(`Invalid unit: ${p.written()}`);
 }
@@ -186,7 +186,9 @@ export function parseGroupBy(p: Parser): NodeId[] {
   return members.flatMap((member) => takeRowMembers(p, member) ?? [member]);
 }
 
-/** Returns whether a grouping clause may follow SAMPLE BY without GROUP BY. */
+/**
+ * Returns whether ROLLUP, CUBE or GROUPING SETS follows, which SAMPLE BY accepts without GROUP BY.
+ */
 export function atGrouping(p: Parser): boolean {
   return p.at('ROLLUP', '(') || p.at('CUBE', '(') || p.at('GROUPING', 'SETS', '(');
 }

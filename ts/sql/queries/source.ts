@@ -55,8 +55,8 @@ export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
 }
 
 /**
- * Returns whether the join must apply only to the item after the last comma. Other joins have the
- * same result either way, and their ON may read sources before the comma.
+ * Returns whether the join must apply only to the item after the last comma. For all other joins,
+ * the result is the same either way, and their ON may refer to sources before the comma.
  */
 function bindsToItem({ join, on }: Joined): boolean {
   return join.join === 'Right' || join.join === 'Full' || on?.on === 'Using';
@@ -193,7 +193,8 @@ export function derived(p: Parser, query: NodeId, start: number, lateral: boolea
 }
 
 /**
- * Converts `(query) AS t(a, b)` into a CTE with these columns, and a query that reads all its rows.
+ * Converts `(query) AS t(a, b)` into a CTE with these columns, and a query that reads all rows of
+ * the CTE.
  */
 export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
   const { start, end } = p.spanOf(query);
@@ -458,8 +459,8 @@ function windowBound(p: Parser): FrameBound {
 }
 
 /**
- * Parses `RANGE FROM a TO b STEP c AS alias` or `LIST (a, b) AS alias`; the result is empty if
- * another HORIZON follows.
+ * Parses `RANGE FROM a TO b STEP c AS alias` or `LIST (a, b) AS alias`. The result is empty if the
+ * range is given by a later HORIZON.
  */
 function horizonRange(p: Parser): JoinKind {
   const none = {

@@ -1,6 +1,6 @@
 /**
- * The rows of VALUES. Literals never become nodes: a row uses four array entries per cell. The
- * cells of long inserts therefore do not count as terms and do not cross the native interface as
+ * The rows of VALUES. Literals never become nodes; each cell takes up four array entries instead.
+ * The cells of long inserts therefore do not count as terms and are not passed to the engine as
  * objects.
  */
 import type { PlainRows, ValuesBlock } from '../ast.generated.js';
@@ -17,7 +17,7 @@ interface Rows {
   readonly row_ends: number[];
 }
 
-/** The rows of an INSERT: the plain rows as written, followed by all others. */
+/** The rows of an INSERT: first the plain rows as SQL text, then all other rows. */
 export interface InsertedRows {
   readonly plain: PlainRows | null;
   readonly values: ValuesBlock | null;

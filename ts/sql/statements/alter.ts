@@ -69,7 +69,7 @@ function atNextAction(p: Parser): boolean {
   return p.at(',') && ACTIONS_OF_COLUMNS.has(p.value(1)) && SUBJECTS.has(p.value(2));
 }
 
-/** Parses an action's list, up to the next action. */
+/** Parses a comma-separated list that ends where the next action begins. */
 function listed<T>(p: Parser, member: () => T): T[] {
   const start = p.start();
   const members = [member()];
@@ -118,7 +118,8 @@ function parseActions(p: Parser): AlterAction[] {
 }
 
 /**
- * Returns the actions; `null` if only the syntax was checked. The action is then stored as words.
+ * Returns the actions; `null` if only the syntax is checked. In that case the action is stored as
+ * words.
  */
 function knownActions(p: Parser, action: string): AlterAction[] | null {
   switch (action) {
@@ -217,7 +218,7 @@ function dropColumns(p: Parser): AlterAction[] | null {
 }
 
 /**
- * Skips CASCADE or RESTRICT, which have no effect because no object depends on a column or a
+ * Skips CASCADE or RESTRICT. Neither has an effect, because no object depends on a column or a
  * constraint.
  */
 function dependants(p: Parser): void {
@@ -293,8 +294,8 @@ function columnRule(p: Parser, column: Name): AlterAction | null {
 }
 
 /**
- * Parses USING. It accepts only the column or a cast of it, which is equivalent to the default
- * conversion.
+ * Parses USING. Its expression must be the column itself or a cast of it, which is equivalent to
+ * the default conversion.
  */
 function convertedColumn(p: Parser, column: Name): void {
   const start = p.start();
@@ -331,7 +332,7 @@ function partitions(p: Parser, change: PartitionChange): AlterAction & { action:
 }
 
 /**
- * Parses a partition conversion. Format options after WITH are hints for QuestDB and have no effect
+ * Parses a partition conversion. Format options after WITH are hints for QuestDB and are ignored
  * here.
  */
 function convert(p: Parser): AlterAction {
@@ -385,7 +386,9 @@ function writeAheadLog(p: Parser, action: string): void {
   }
 }
 
-/** Parses the key columns; returns an empty list for DISABLE. */
+/**
+ * Parses `ENABLE UPSERT KEYS (…)` and returns the key columns; returns an empty list for DISABLE.
+ */
 function dedup(p: Parser): Name[] {
   if (p.take('DISABLE')) {
     return [];

@@ -227,7 +227,9 @@ export function takeIdentity(p: Parser): Identity {
   return { options: unknownOptions.trim() === '' ? [] : [{ name, value }], numbers };
 }
 
-/** Returns the default expression of a serial or identity column. */
+/**
+ * Returns the default expression of a serial or identity column, which generates the next number.
+ */
 export function nextNumber(p: Parser, start: number, numbers: readonly string[]): NodeId {
   const name = { text: 'next_id', quoted: false, span: { start, end: p.lastEnd() } };
   const given = numbers.map((text) => integer(p, text, start));

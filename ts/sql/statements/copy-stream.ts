@@ -113,7 +113,7 @@ function readOptions(p: Parser, options: Draft): void {
     return;
   }
   while (oldOption(p, options)) {
-    // Each `oldOption` call consumes an option.
+    // The loop condition parses one option per iteration.
   }
 }
 

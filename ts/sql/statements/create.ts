@@ -160,7 +160,7 @@ function isTemporary(word: string): boolean {
 }
 
 /**
- * Returns the current word as a name, without consuming it, if it is ATOMIC; otherwise returns
+ * If the current word is ATOMIC, returns it as a name without consuming it; otherwise returns
  * `null`.
  */
 function atomicName(p: Parser): Name | null {
@@ -238,8 +238,8 @@ function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
 }
 
 /**
- * Parses `(a, b)` before AS, which are names for the query's columns. If they are absent, returns
- * an empty list and consumes nothing.
+ * Parses `(a, b)` before AS, which gives names to the query's columns. If the list is absent,
+ * returns an empty list and consumes nothing.
  */
 function queriedColumns(p: Parser): Name[] {
   const from = p.index;
@@ -488,7 +488,7 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   } else if (!atData(p) && p.take('WITH')) {
     table.options.push(...parameters(p));
   }
-  // The keys are also accepted here, because SHOW CREATE TABLE prints them last.
+  // DEDUP keys are also accepted at the end, because SHOW CREATE TABLE prints them there.
   if (p.at('DEDUP') && table.dedup_keys.length === 0) {
     dedupKeys(p, table);
   }

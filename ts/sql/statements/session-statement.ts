@@ -14,7 +14,7 @@ export type SessionStatement =
   | { readonly kind: 'Savepoint' | 'Release' | 'RollbackTo'; readonly name: string }
   /** `name` is `null` for ALL. */
   | { readonly kind: 'Deallocate' | 'CloseCursor'; readonly name: string | null }
-  /** `what` is ALL, PLANS, … */
+  /** `what` is the object to discard, such as ALL or PLANS. */
   | { readonly kind: 'Discard'; readonly what: string }
   /** `name` is empty for SET TRANSACTION and SET TIME ZONE, which have a different syntax. */
   | { readonly kind: 'Set'; readonly name: string; readonly value: string | null }
@@ -39,7 +39,7 @@ export type SessionStatement =
 export interface DeclareCursor {
   readonly kind: 'DeclareCursor';
   readonly name: string;
-  /** Whether rows are binary, regardless of the format that a FETCH requests. */
+  /** Whether rows are sent in binary, regardless of the format that FETCH requests. */
   readonly binary: boolean;
   /** Whether the cursor can be read backwards. */
   readonly scroll: boolean;
@@ -55,7 +55,7 @@ export interface FetchCursor {
   readonly step: CursorStep;
 }
 
-/** A cursor step: across `rows` rows, across all rows if it is infinite, or to a single row. */
+/** A cursor step: over `rows` rows (all rows if infinite), or to a single row. */
 export interface CursorStep {
   /** Direction. `absolute` counts from the first row; a negative number counts from the last. */
   readonly way: 'forward' | 'backward' | 'absolute' | 'relative';
@@ -65,8 +65,8 @@ export interface CursorStep {
 type Production = (p: Parser) => SessionStatement | null;
 
 /**
- * Productions, keyed by first word. A production returns `null` if it finds a different kind of
- * statement.
+ * Parsers of session statements, keyed by first word. A parser returns `null` if it finds a
+ * different kind of statement.
  */
 const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>([
   ['BEGIN', (p) => skipping(p, { kind: 'Begin' })],
@@ -117,7 +117,8 @@ function isLast(p: Parser): boolean {
 }
 
 /**
- * Consumes an optional word. If it is the statement's last word, it is a name and is not consumed.
+ * Consumes an optional word before a name. If the word is the last one of the statement, it is the
+ * name itself and is not consumed.
  */
 function takeBeforeName(p: Parser, word: string): void {
   if (!isLast(p)) {
@@ -155,8 +156,8 @@ function skipping(p: Parser, statement: SessionStatement): SessionStatement {
 }
 
 /**
- * Returns whether a word that could also be a table name is a command here, because no clause of a
- * query follows.
+ * Returns whether the preceding word is a command. It could also be a table name, but then a clause
+ * of a query would follow.
  */
 function atCommand(p: Parser): boolean {
   const isName = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.Integer;
@@ -251,7 +252,7 @@ function declareCursor(p: Parser): SessionStatement | null {
   };
 }
 
-/** Returns the remainder of the statement's SQL text. */
+/** Returns the SQL text from the current token to the end of the statement. */
 function remainingText(p: Parser, missing: string): StatementText {
   if (ended(p)) {
     p.fail(missing);

@@ -15,8 +15,8 @@ import { parseDescribe, parseShow, words } from '../queries/show.js';
 import { parseAlterLive, parseAlterMaterial, parseCompile, parseRefreshView } from './view.js';
 
 /**
- * Statements whose first word may also be a table name; the next word decides. If no next words are
- * listed, any is accepted.
+ * Statements whose first word could also be a table name. The listed words are those that may
+ * follow the first word; if none are listed, any word may follow.
  */
 const SOFT: ReadonlyMap<string, readonly [(p: Parser) => NodeId, ...string[]]> = new Map([
   ['ADD', [parseMembership, 'USER']],
@@ -184,7 +184,7 @@ function prefixed(p: Parser, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-/** Adds a session statement in the form that the engine receives: words that have no effect. */
+/** Represents a session statement for the engine as a list of words that has no effect. */
 function sessionWords(p: Parser, from: number): NodeId {
   const after = p.index;
   const all: string[] = [];
@@ -252,7 +252,7 @@ function parseMaintenance(p: Parser, word: string): NodeId {
   return addAction(p, start, table, action);
 }
 
-/** Adds an ALTER TABLE action that is written as a separate statement. */
+/** Adds an ALTER TABLE node for an action that has a statement of its own. */
 function addAction(p: Parser, start: number, table: Name, action: AlterAction): NodeId {
   const actions = [action];
   return p.add({ kind: 'AlterTable', table, if_exists: false, actions }, start, p.lastEnd());
@@ -382,8 +382,8 @@ function parseDrop(p: Parser): NodeId {
   const conditional = ifExists(p);
   const missing = what === 'Table' ? 'table name expected' : 'view name expected';
   const names = p.list(() => p.tableName(missing));
-  // CASCADE has no further effect: views outlive their tables and report an error when they are
-  // read.
+  // CASCADE has no other effect: views are not dropped with their tables and report an error when
+  // they are read.
   if (!p.take('CASCADE', 'PERMISSIONS') && !p.take('CASCADE')) {
     p.take('RESTRICT');
   }

@@ -57,7 +57,7 @@ export function partitionUnit(p: Parser): Name {
   return p.takeName(false);
 }
 
-/** Parses `TTL 4 WEEKS` or `TTL 30d`; the text after TTL becomes a single name. */
+/** Parses `TTL 4 WEEKS` or `TTL 30d`, and returns the text after TTL as a single name. */
 export function parseTtl(p: Parser): Name {
   p.advance();
   if (p.atEnd()) {
@@ -132,7 +132,8 @@ export function policyStages(p: Parser): PolicyStages {
       p.fail(`duplicate '${verb} ${noun}'`);
     }
     p.advance();
-    // The age has the syntax of a TTL. `parseTtl` skips the stage's last keyword in place of TTL.
+    // The age has the same syntax as a TTL. `parseTtl` skips one keyword, which is TTL elsewhere
+    // and the stage's last keyword here.
     policy[member] = parseTtl(p);
   });
   p.close(open);
