@@ -1,5 +1,5 @@
 // Creates the standalone archive for Linux: the server with a Node.js runtime, which needs no npm.
-// The Node.js binary determines the platform. Beside the archive lies its SHA-256 checksum.
+// The Node.js binary determines the platform. A SHA-256 checksum is written next to the archive.
 //
 //     node scripts/archive.mjs OUT_DIR [--packages DIR] [--node FILE] [--node-license FILE]
 //
@@ -24,9 +24,12 @@ import { parseArgs } from 'node:util';
 
 import { root, script } from './steps.mjs';
 
-/** Contents of the main package that only the embedded library needs, or only a debugger. */
+/** Files of the main package that only the embedded library or a debugger needs. */
 const LEFT_OUT = ['package/build/ts', 'package/build/server/index.js', '*.map', '*.d.ts'];
-/** The modification time of all files, so that equal contents give equal archives; npm's value. */
+/**
+ * Modification time of all files, so that equal contents give equal archives. The default is npm's
+ * value.
+ */
 const MODIFIED_SECONDS = process.env.SOURCE_DATE_EPOCH ?? '499162500';
 const ELF_MACHINES = { 0x3e: 'x64', 0xb7: 'arm64' };
 const ELF_MACHINE_OFFSET = 18;
@@ -103,7 +106,10 @@ function extract(file, target, options = []) {
   execFileSync('tar', ['-xzf', file, '-C', target, '--strip-components=1', ...options]);
 }
 
-/** Returns the licence of the Node.js binary, which its distributions store in these files. */
+/**
+ * Returns the file with the licence of the Node.js binary. Distributions of Node.js store the
+ * licence in one of these files.
+ */
 function nodeLicense() {
   const prefix = dirname(dirname(node));
   const known = [join(prefix, 'LICENSE'), join(prefix, 'share', 'doc', 'nodejs', 'LICENSE')];
@@ -111,7 +117,7 @@ function nodeLicense() {
   return found ?? fail(`the licence of ${node} is not in ${known.join(' or ')}: --node-license`);
 }
 
-/** Runs the staged program without an environment, if this machine can run it. */
+/** Runs the staged program with an empty environment, if this machine can run it. */
 function tryVersion(program) {
   if (platform !== platformOf(process.execPath)) {
     return;

@@ -1,5 +1,5 @@
 // Provides the addon for this machine: the published one if it was built from the same sources,
-// else one that cargo compiles. Compiling uses the same workspace build as cargo's tests, so
+// otherwise one that cargo compiles. Compiling uses the same workspace build as cargo's tests, so
 // DataFusion is compiled only once. The release workflow cross-builds binaries with napi's own
 // command. The loader and the declarations are committed files (`generate-loader.mjs`).
 import { spawn } from 'node:child_process';
@@ -18,7 +18,7 @@ const LIBRARIES = {
   darwin: 'libtidemark_native.dylib',
   win32: 'tidemark_native.dll',
 };
-/** Programs that compiling needs. */
+/** Programs that are required for compiling. */
 const COMPILERS = [
   ['cargo', 'install a Rust toolchain: https://rustup.rs'],
   ['cc', 'install a C compiler: the package build-essential, or clang'],
@@ -39,13 +39,13 @@ function platformName() {
 
 export const addonFile = join(root, 'native', `tidemark.${platformName()}.node`);
 
-/** Copies the addon to its place. A running server keeps the old file mapped. */
+/** Moves a copy of the addon into place. A running server keeps the old file mapped. */
 function place(file) {
   copyFileSync(file, `${addonFile}.new`);
   renameSync(`${addonFile}.new`, addonFile);
 }
 
-/** Provides the addon. With `fromSource`, a published addon is not considered. */
+/** Provides the addon. With `fromSource`, the addon is compiled even if one is published. */
 export async function buildAddon({ fromSource = false } = {}) {
   if (fromSource || !(await usePublished())) {
     await compile();
@@ -53,8 +53,8 @@ export async function buildAddon({ fromSource = false } = {}) {
 }
 
 /**
- * Installs the published addon of this version. Returns false, with the reason printed, if there is
- * none that was built from the sources of this clone.
+ * Installs the published addon of this version. If none was built from the sources of this clone,
+ * prints the reason and returns false.
  */
 async function usePublished() {
   const template = join(root, 'native', 'npm', platformName(), 'package.json');

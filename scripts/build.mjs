@@ -66,7 +66,7 @@ export async function buildAll({ install = true, fromSource = false } = {}) {
       addonSources(),
       [addonFile],
       () => buildAddon({ fromSource }),
-      // The addon may have been downloaded, and cargo knows what to compile.
+      // The existing addon may be a downloaded one. Cargo itself skips unchanged sources.
       fromSource,
     ),
   );

@@ -56,7 +56,7 @@ console.log(
 );
 process.exitCode = problems.length === 0 ? 0 : 1;
 
-/** Evaluates an SPDX expression without parentheses inside. */
+/** Evaluates an SPDX expression that contains no parentheses. */
 function isAllowed(license, list) {
   const options = (license ?? '').replaceAll(/[()]/g, '').split(' OR ');
   return options.some((option) => option.split(' AND ').every((name) => list.includes(name)));

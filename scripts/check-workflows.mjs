@@ -22,7 +22,7 @@ for (const name of workflows) {
     });
 }
 
-/** Programs, with the arguments that print their version and those of the check. */
+/** Programs, each with the arguments that print its version and the arguments of the check. */
 const CHECKERS = {
   actionlint: [['-version'], []],
   zizmor: [['--version'], ['--offline', '--no-progress', '--quiet', join(root, '.github')]],

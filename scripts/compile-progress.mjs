@@ -9,7 +9,7 @@ import { childEnvironment, root } from './steps.mjs';
 
 const LINE_MS = 15_000;
 const MINUTE_MS = 60_000;
-/** Part of the work that must be done before the estimate is printed. */
+/** Fraction of the work that must be done before an estimate is printed. */
 const MIN_DONE = 0.05;
 const FIRST = 'about 15 minutes on 2 cores';
 const LIBRARIES = new Set(['lib', 'rlib', 'cdylib', 'proc-macro']);

@@ -39,7 +39,7 @@ const NAMED_TEST = /\b(?:downcast(?:_ref|_mut)?|is)::<(?:\w+::)*\w*(?:Exec|Node|
 /** Matches `downcast_ref()` with an inferred type, and `is::<Self>()`. */
 const UNNAMED_TEST = /\.(?:downcast(?:_ref|_mut)?(?:::<Self>)?|is::<Self>)\(\)/g;
 
-/** Counts type tests on plan nodes, outside Rust's own tests. */
+/** Counts type tests on plan nodes, except in Rust's unit tests. */
 function typeTests(texts) {
   return [...texts]
     .filter(([file]) => /^crates\/\w+\/src\/.*\.rs$/.test(file))

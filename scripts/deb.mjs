@@ -30,7 +30,7 @@ const architecture = ARCHITECTURES[platform];
 if (architecture === undefined) {
   fail('usage: node scripts/deb.mjs OUT_DIR tidemark-VERSION-linux-{x64,arm64}-gnu.tar.gz');
 }
-// Debian sorts `~` before the end, so that 1.0.0~rc.1 is older than 1.0.0.
+// Debian sorts `~` before the end of a version, so 1.0.0~rc.1 is older than 1.0.0.
 const debianVersion = `${version.replace('-', '~')}-1`;
 const files = join(root, 'scripts', 'dist', 'deb');
 const staging = mkdtempSync(join(tmpdir(), 'tidemark-deb-'));
@@ -81,7 +81,7 @@ Description: time-series SQL database
 `;
 }
 
-/** Returns the newest glibc version that the binaries name. */
+/** Returns the newest glibc version that the binaries refer to. */
 function newestGlibc() {
   const modules = join(program, 'lib', 'node_modules', '@tidemark', `native-${platform}`);
   const binaries = [join(program, 'bin', 'node'), join(modules, `tidemark.${platform}.node`)];

@@ -153,8 +153,8 @@ async function build() {
 const limits = [600, 600];
 
 /**
- * Returns the first failing test, after which the program is killed, or some other reason for the
- * failure. Returns undefined on success.
+ * Returns the first failing test, or another reason for the failure; undefined on success. The
+ * program is killed after the first failing test.
  */
 function firstFailure(program, filter, seconds) {
   const cwd = join(copy, 'crates', 'testkit');

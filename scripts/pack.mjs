@@ -82,7 +82,7 @@ function stagePlatform(platform) {
   return [manifest];
 }
 
-/** Writes the manifest, the bill of materials and the licences of what the package contains. */
+/** Writes the manifest, and the bill of materials and licences of the package's contents. */
 function writeContents(target, manifest, components) {
   const files = [...manifest.files, SBOM, LICENCES];
   const url = values.repository;

@@ -141,7 +141,7 @@ async function pythonPackages() {
   }
 }
 
-/** Installs Python packages into an environment of their own, with a program that shows success. */
+/** Installs Python packages into a separate environment, unless `program` already exists there. */
 async function pythonEnvironment(name, program, packages) {
   const folder = join(toolsDirectory, name);
   if (existsSync(join(folder, 'bin', program)) || !(await answers('python3'))) {

@@ -1,6 +1,6 @@
 // npm start: installs packages, builds missing outputs, and serves a demonstration data set.
-// --from-source compiles the engine even if a binary of it is published. Further arguments are
-// passed to the server: npm start -- --root DIR --set key=value
+// --from-source compiles the engine even if a binary is published. Further arguments are passed to
+// the server: npm start -- --root DIR --set key=value
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 

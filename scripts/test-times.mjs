@@ -13,7 +13,7 @@ const LAST_RUN = join(root, 'build', 'test-times.json');
 const GROWN_FACTOR = 1.3;
 const GROWN_SECONDS = 10;
 
-/** Returns the baseline's name for a compiled test file: `browser/follow`. */
+/** Returns the name under which the baseline lists a compiled test file: `browser/follow`. */
 export function nameOfTests(file) {
   return file.replace(/^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g, '');
 }

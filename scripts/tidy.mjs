@@ -36,7 +36,7 @@ const DATA = new RegExp(
     '\\.generated\\.',
   ].join('|'),
 );
-/** A line of a catalogue: a string, its name, or both. */
+/** A line of a message catalogue: a name, a string, or both. */
 const TEXT_ENTRY = /^\s*(?:\w+:|(?:\w+: )?(?:'[^']*'|`[^`]*`),)$/;
 const BANNED_NAMES = /^(utils?|helpers?|common|managers?|misc)$/i;
 // Split, so that this file does not match itself.
@@ -215,7 +215,7 @@ function checkFunctions(file, lines) {
   lines.forEach((line, index) => {
     const match = RUST_FUNCTION.exec(line);
     const name = match?.[2];
-    // The line contains the whole function if it ends the function's statement or block.
+    // A line that ends with `;` or `}` contains the whole function.
     if (name === undefined || /[;}]\s*$/.test(line)) {
       return;
     }

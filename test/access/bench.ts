@@ -1,4 +1,4 @@
-/** `npm run access-speed`: measures what the permission check costs per statement. */
+/** `npm run access-speed`: measures the cost of the permission check per statement. */
 import { authorise } from '../../ts/access/authorise.js';
 import { grant, NO_GRANTS } from '../../ts/access/model.js';
 import type { Rights } from '../../ts/access/store.js';

@@ -9,8 +9,8 @@ import type { TestServer } from '../golden/server.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
 /**
- * Permissions on an object that no other case uses, with what they make visible and what they make
- * readable.
+ * Permissions on an object that no other case uses, with the names that they make visible and the
+ * contents that they make readable.
  */
 interface Case {
   readonly is: 'table' | 'view';

@@ -2,7 +2,9 @@
  * Clauses that name a column, for gate S14. Each is a statement with a placeholder for the column.
  */
 
-/** Columns of `sec` other than `ts` and `pub`, which differ in the clauses that can name them. */
+/**
+ * Columns of `sec` other than `ts` and `pub`. Their types differ, so different clauses accept them.
+ */
 type Column = 'secret' | 'sym' | 'num' | 'at' | 'arr';
 
 export const COLUMNS: readonly Column[] = ['secret', 'sym', 'num', 'at', 'arr'];

@@ -1,7 +1,7 @@
 /**
- * A view reads with its owner's current permissions, whatever its kind and wherever the permissions
- * come from. A materialized or live view keeps its rows but is not refreshed while its owner lacks
- * a permission.
+ * Views of every kind read with their owner's current permissions, regardless of where these
+ * permissions come from. A materialized or live view keeps its rows but is not refreshed while its
+ * owner lacks a permission.
  */
 import test from 'ava';
 
@@ -12,7 +12,7 @@ import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 type View = 'view' | 'materialized view' | 'live view';
 type Source = 'direct' | 'group' | 'service account' | 'owning group' | 'altered by a member';
 
-/** How to revoke the permission, and how to restore it. */
+/** Statements that revoke the permission, and statements that restore it. */
 interface Loss {
   readonly name: string;
   readonly revokes: readonly string[];

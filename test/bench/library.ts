@@ -1,9 +1,10 @@
 /**
  * npm run library-speed -- [--rows N] [--rounds N]
  *
- * The embedded library beside DuckDB's client for Node.js: one million rows of five columns as an
- * Arrow table, as objects, and appended from objects. Each round measures both, in this process.
- * Prints medians in milliseconds. DuckDB is used if its client is installed in the tools folder:
+ * Compares the embedded library with DuckDB's client for Node.js. Each reads one million rows of
+ * five columns as an Arrow table and as objects, and appends them from objects. Each round measures
+ * both libraries, in this process. Prints medians in milliseconds. DuckDB is used if its client is
+ * installed in the tools folder:
  * `npm install --prefix ~/.cache/tidemark/tools/bench @duckdb/node-api@1`.
  */
 import { createRequire } from 'node:module';
@@ -75,7 +76,7 @@ async function tidemark(folder: string): Promise<System> {
   };
 }
 
-/** The parts of DuckDB's client that this program uses. */
+/** The subset of DuckDB's client API that this program uses. */
 interface DuckDb {
   readonly DuckDBInstance: {
     create(path: string): Promise<{ connect(): Promise<DuckDbConnection> }>;

@@ -32,7 +32,7 @@ interface Peer {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Undefined if the CPU time cannot be measured. */
+  /** Process ID of the server; undefined if its CPU time cannot be measured. */
   readonly pid: number | undefined;
 }
 

@@ -122,7 +122,7 @@ async function insertsOverPgWire(): Promise<void> {
   report(`INSERT of ${rowCount} × 5, simple query`, simple, rowCount);
   const text = 'INSERT INTO trades VALUES ($1, $2, $3, $4, $5)';
   await send([clientMessage('P', 'ins', text, [0]), clientMessage('S')]);
-  // From here on responses are no longer collected.
+  // Responses are not collected from here on.
   client.socket.removeAllListeners('data');
   const pipeline = await timed((run) => {
     const bytes = Buffer.concat([...pipelined(run), clientMessage('S')]);

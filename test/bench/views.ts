@@ -105,7 +105,7 @@ const pause = (time: number): Promise<void> => new Promise((resolve) => setTimeo
 
 /**
  * Waits until a view shows the current rows of its base, and returns how many milliseconds this
- * took. Polls every other millisecond, because polling without a pause would take up a core that
+ * took. Polls every other millisecond, because continuous polling would take up a core that
  * refreshes need.
  */
 async function caughtUp(server: TestServer, view: View): Promise<number> {
@@ -297,8 +297,8 @@ async function late(server: TestServer): Promise<void> {
       "SELECT last_micros FROM jobs() WHERE name = 'candles'",
     )) as [[number]];
     refreshes.push(micros / 1_000);
-    // The view pauses for four times its refresh time, and rows that arrive during the pause would
-    // have to wait.
+    // After a refresh the view pauses for four times the duration of the refresh. Rows that arrive
+    // during the pause would be delayed.
     await pause(Math.min(5_000, 5 * took));
   }
   say(

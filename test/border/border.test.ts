@@ -69,7 +69,7 @@ test('a small query completes within its call; a large query runs asynchronously
       const reply = await statement.execute([from, to], { rows: { format: 'json' } });
       return [reply.chunk?.bytes.toString() ?? '', hasWaited];
     };
-    // On a busy machine, after one slow run the next query may no longer count as small.
+    // After a slow run on a busy machine, the next query may no longer count as small.
     const soon = async (from: string, to: string): Promise<[string, boolean]> => {
       let last = await between(from, to);
       for (let tries = 0; last[1] && tries < 20; tries += 1) {

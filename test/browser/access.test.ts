@@ -49,7 +49,8 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Answers queries about permissions and collects, in order, the statements that would change them.
+ * Answers the page's queries about permissions. Collects, in order, the statements that would
+ * change permissions.
  */
 async function prepare(page: Page, refused = ''): Promise<string[]> {
   const sent: string[] = [];

@@ -4,7 +4,10 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('following a query in a browser');
 
-/** Returns the number of open server queries that contain a mark, excluding this query. */
+/**
+ * Returns the number of running server queries that contain a mark. This query itself is not
+ * counted.
+ */
 async function open(mark: string): Promise<number> {
   const found = await rows('SELECT query FROM query_activity()');
   return found.filter(([text]) => String(text).includes(mark)).length;

@@ -24,7 +24,7 @@ browserTest('keyboard shortcuts run and cancel queries, switch views and move fo
     }
     await keyboard.press('F2');
     t.true(await hasFocus('.grid'));
-    // A cell that was scrolled to has no position until it is drawn.
+    // After scrolling, a cell has no position until it is drawn.
     const grid = page.locator('.grid[aria-activedescendant^="cell-"]');
     const activeCell = (): Promise<string | null> => grid.getAttribute('aria-activedescendant');
     const first = await activeCell();

@@ -48,7 +48,7 @@ browserTest('screenshot: a query with its rows and its chart', async (t) => {
   );
 });
 
-/** Single-symbol charts, written as a user would from the table tree. */
+/** Charts of a single symbol, as a user who starts from the table tree would write them. */
 const CHARTS = [
   'SELECT timestamp, first(price) AS open, max(price) AS high, min(price) AS low, ' +
     'last(price) AS close FROM trades WHERE symbol = @symbol SAMPLE BY 30m',

@@ -35,8 +35,8 @@ async function open({ page }: ConsolePage, name: string, text: string): Promise<
 }
 
 /**
- * Returns the elements of a presented page that are visible or scrollable but should not be, and
- * the chart titles.
+ * Returns the chart titles of a presented page, and the elements that are visible or scrollable but
+ * should not be.
  */
 const INSPECT = `(() => {
   const inside = ({ left, top, right, bottom }) =>

@@ -105,7 +105,8 @@ browserTest('an expired session asks for a login once, and the text is kept', as
   await joe.page.goto(`${server.url}/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
-  // The stream never ends. If it were started later, it would be the first refused request.
+  // Waits for the live stream, which never ends. If the stream started later, its request would be
+  // the first to be refused.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
   await until(() => [...requested].some(isStream), 'the stream has started');
   // Delays the page's own requests, because the first request to be refused triggers the sign-in

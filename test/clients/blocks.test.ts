@@ -150,7 +150,8 @@ test('statements that commit at once are refused on tables that the block change
   }
   await ours('BEGIN');
   await ours("INSERT INTO here VALUES ('2024-01-01', 7)");
-  // A table without uncommitted rows may be changed based on rows that only the block sees.
+  // A table may be changed based on rows that only the block sees, if that table has no uncommitted
+  // rows.
   await ours('UPDATE there SET n = h.n FROM here h WHERE there.ts = h.ts');
   t.is(await theirs('SELECT n FROM there'), '7');
   await ours('ROLLBACK');

@@ -1,4 +1,7 @@
-/** Lists the files that COPY and queries may read, and the files that COPY wrote. */
+/**
+ * Functions that list files: the files that COPY and queries may read, and the files that COPY
+ * wrote.
+ */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -20,7 +20,8 @@ export interface Row {
 type Model<Result> = (rows: readonly Row[], rest: readonly string[]) => Result;
 
 /**
- * A check that every valid result passes, used where the rows do not fully determine the result.
+ * A check that accepts every valid result. It is used where the rows do not fully determine the
+ * result.
  */
 export interface Property {
   readonly name: string;

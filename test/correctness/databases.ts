@@ -67,7 +67,7 @@ export class Tidemark implements Database {
   }
 }
 
-/** For each line of statements that it reads, prints one line of JSON. */
+/** A Python program that prints one line of JSON for each line of statements that it reads. */
 const DUCKDB_PROGRAM = `
 import datetime, decimal, json, sys
 import duckdb

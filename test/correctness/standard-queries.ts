@@ -421,7 +421,7 @@ export class StandardQueries {
     return this.#chance(0.4) ? `${one()} ${this.#pick('AND', 'OR')} ${one()}` : one();
   }
 
-  /** Windows over non-null values, one of which orders the rows of the outer query. */
+  /** Windows over non-null values. The result of one window orders the rows of the outer query. */
   #orderedWindows(): Query {
     const { sql, terms, identity } = this.#table();
     const id = identity[0] ?? '';

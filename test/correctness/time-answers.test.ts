@@ -22,8 +22,8 @@ const day = (text: string): string => `${text}:00:00.000000Z`;
 
 /** Statements and their expected rows. */
 const CASES: readonly (readonly [sql: string, rows: Answer['rows']])[] = [
-  // Constant expressions, and constants within a chain, are promoted beyond INT. Expressions that
-  // combine a column with a constant are not promoted.
+  // Constant expressions are promoted beyond INT, and so are the constants in a chain of
+  // operations. An expression that combines a column with a single constant is not promoted.
   [
     'SELECT 24 * 3600 * 1000000, 65536 * 65536, 5 - -2147483647',
     [[86400000000, 4294967296, 2147483652]],
@@ -107,7 +107,7 @@ const CASES: readonly (readonly [sql: string, rows: Answer['rows']])[] = [
       'PRECEDING AND CURRENT ROW EXCLUDE PREVAILING',
     [[0]],
   ],
-  // A zone named by an abbreviation always has daylight time.
+  // A zone abbreviation stands for the whole zone, including its daylight saving time.
   ["SELECT to_timezone('2021-06-08T13:45:45Z','PST') = '2021-06-08T06:45:45'::timestamp", [[true]]],
   ["SELECT count() FROM x WHERE ts IN '2024-03-31T05:00@EST;2h'", [[1]]],
   [

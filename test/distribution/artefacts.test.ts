@@ -28,10 +28,10 @@ import { containerCommand, imageOf, quoted, stagesOf, stepsOf } from './dockerfi
 import { canSandbox, runInSandbox } from './sandbox.js';
 
 const READY = /^tidemark ready http=(\S+) /m;
-/** A user that no account exists for. */
+/** Runs a command under a user ID that has no account. */
 const UNKNOWN_USER = ['setpriv', '--reuid=54321', '--regid=54321', '--clear-groups'];
 const EXIT_CONFIG = 78;
-/** Begins a line before the output of each example. */
+/** Start of the line that precedes each example's output. */
 const MARKER = '--- example ';
 const dist = join(repository, 'scripts', 'dist');
 const out = await mkdtemp(join(tmpdir(), 'tidemark-release-'));
@@ -177,7 +177,9 @@ END
   }
 });
 
-/** The commands of the page, with what they do not show. */
+/**
+ * Returns a script that runs the page's commands and checks effects that the page does not show.
+ */
 function serviceChecks(commands: readonly { readonly code: string }[], hour: string): string {
   const [install, first, login, second, purge] = commands.map(({ code }) => code);
   const ready =

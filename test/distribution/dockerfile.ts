@@ -68,7 +68,7 @@ export function imageOf(instructions: readonly Instruction[]): Image {
   };
 }
 
-/** The shell command that runs a program as the image's user, with its environment only. */
+/** The shell command that runs a program as the image's user, with only the image's environment. */
 export function containerCommand(
   stage: string,
   image: Image,

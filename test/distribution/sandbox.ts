@@ -1,6 +1,6 @@
 /**
  * Root directories for tests: copies of this machine's files that a test can change (overlay file
- * systems), each in namespaces of its own.
+ * systems), each in its own namespaces.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -43,7 +43,10 @@ export async function canSandbox(...commands: readonly string[]): Promise<boolea
   }
 }
 
-/** Runs a shell script in new namespaces and returns its output. All its processes end with it. */
+/**
+ * Runs a shell script in new namespaces and returns its output. When the script ends, all processes
+ * in its namespaces end too.
+ */
 export async function runInSandbox(
   base: string,
   script: string,

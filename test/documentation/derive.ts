@@ -134,7 +134,9 @@ export class Derivations {
     }
   }
 
-  /** Derives a form in a way that makes the sentence use the target of the computed distances. */
+  /**
+   * Derives a form so that the sentence uses the target form. The computed distances lead to it.
+   */
   #seek(form: Form, tokens: string[], depth: number): void {
     if (this.#distance(form) === 0) {
       this.#derive(form, tokens, depth);

@@ -1,8 +1,8 @@
 /**
  * Runs the SQL and shell examples of a page in order. A `sql` block runs over HTTP, a `sh` block in
- * a shell where `localhost:9000` is the server. A `csv` or `text` block that follows is the expected
- * output; for `sql`, it is the output of the last statement. An `sql wire` block runs over the
- * PostgreSQL wire protocol, on its own connection.
+ * a shell where `localhost:9000` is the server. A `csv` or `text` block that follows is the
+ * expected output; for `sql`, it is the output of the last statement. An `sql wire` block runs over
+ * the PostgreSQL wire protocol, on its own connection.
  */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const run = promisify(execFile);
 
 interface Example {
   readonly language: string;
-  /** The words after the language. */
+  /** The words after the language in the block's first line. */
   readonly options: string;
   readonly code: string;
   /** The expected output, if the page shows it. */
@@ -132,7 +132,7 @@ async function outputOf(
 
 /**
  * Runs the examples on a server, with `folder` as the working folder of the shell. Throws an error
- * if an example fails or prints something else than the page shows.
+ * if an example fails or prints something other than what the page shows.
  */
 export async function runExamples(
   examples: readonly Example[],

@@ -22,9 +22,9 @@ import { keywordsOf, readGrammar, referencesOf, rulesOf, type Form } from './ebn
 import { TERMINALS } from './terminals.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-/** Sentences for each statement. */
+/** Number of sentences for each statement. */
 const SENTENCES = 300;
-/** Sentences for each alternative of each rule. */
+/** Number of sentences for each alternative of each rule. */
 const SENTENCES_WITH_CHOICE = 10;
 /** The rules that no other rule refers to. */
 const STARTS = ['statement', 'interval_string'];

@@ -74,7 +74,7 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
   'security.md': { ...ADMIN, languages: ['sql'] },
   'life-of-a-query.md': { args: ['--demo'] },
   'get-started/install.md': { args: ['--demo'] },
-  // Its commands run in test/distribution, with the artefacts that they install.
+  // The tests in test/distribution run this page's commands, with the artefacts that they install.
   'guides/deploy.md': { languages: [] },
   'get-started/first-hour.md': { args: ['--demo'] },
   'get-started/first-dashboard.md': { args: ['--demo'] },

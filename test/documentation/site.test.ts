@@ -73,7 +73,7 @@ browserTest('search and dark mode work without contacting any other host', async
         response.setHeader('content-type', TYPES[extname(name)] ?? 'application/octet-stream');
         return void response.end(body);
       } catch {
-        // The file does not exist; the next name may.
+        // This file does not exist; the next candidate may.
       }
     }
     response.statusCode = 404;

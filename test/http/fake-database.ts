@@ -35,7 +35,7 @@ interface Journal {
   closed: number;
   /** Prepared SQL statements. */
   prepared: string[];
-  /** Timeout passed to each prepare, and the time already elapsed. */
+  /** For each prepared statement, its timeout and the time already elapsed. */
   bounds: Record<'timeoutMs' | 'elapsedMs', number | undefined>[];
   /** Whether the catalog has already changed once. */
   moved: boolean;

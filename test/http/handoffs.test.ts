@@ -47,7 +47,7 @@ const TABLES = [
 interface Case {
   readonly texts: readonly string[];
   readonly options?: RequestOptions;
-  /** Whether only the server answers this request. */
+  /** Whether the server must answer this request itself, instead of handing off the connection. */
   readonly staysHandedOff?: true;
 }
 
@@ -211,7 +211,7 @@ const LAST: readonly (() => Buffer)[] = [
   () => get('SELECT 1', { headers: ['Connection: close'] }),
   () => get('SELECT 1', { line: 'GET /exec?query={} HTTP/1.0' }),
 ];
-/** The responses to these requests overtake pending ones. */
+/** Malformed requests. Their responses may overtake the pending responses to earlier requests. */
 const MALFORMED: readonly (() => Buffer)[] = [
   () => Buffer.from('GET /exec?query=1 1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'),
   () => Buffer.from('NONSENSE\r\n\r\n'),
@@ -300,7 +300,7 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
     }
     t.is(row.exec((await one.answer()) ?? '')?.[1], String(round));
     t.is(row.exec((await one.answer()) ?? '')?.[1], '7');
-    // Repeats the usual request, so the dissimilar one no longer counts.
+    // Repeats the usual request, so that the dissimilar request no longer counts.
     await one.exchange(query(1));
     await one.exchange(query(2));
   }

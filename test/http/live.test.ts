@@ -143,8 +143,8 @@ test('identical queries of one user share a single run, even after a stream clos
     stream.of('r').map(({ dataset }) => JSON.stringify(dataset));
   const first = await Stream.open(t, server, queries);
   await first.until(() => values(first).length >= 2);
-  // The second stream requests the same query under a different name, because fields such as the
-  // name are added for each stream.
+  // The second stream requests the same query under a different name. The streams share the query,
+  // and fields such as the name are added for each stream.
   const second = await Stream.open(t, server, [{ ...queries[0], name: 'r' }]);
   await second.until(() => values(second).length >= 3);
   await first.until(() => values(first).includes(values(second)[2] ?? ''));

@@ -46,7 +46,7 @@ test('partial and pipelined requests are not recognized', async (t) => {
     null,
     FRAME,
   ]);
-  // What looks like a complete request is in fact a header value.
+  // This header value looks like a complete request.
   const begin = COMPLETE.replace('\r\n\r\n', '\r\nX-Begin: ');
   t.deepEqual(await frames(begin, COMPLETE), [null]);
 });

@@ -28,8 +28,9 @@ function load(name: string): unknown {
 }
 
 /**
- * An intentional difference. QuestDB infers CHAR for these columns, because a one-letter header
- * compensates for the value that does not fit. QuestDB then truncates that value.
+ * An intentional difference. QuestDB infers CHAR for these columns: one value does not fit, but the
+ * one-letter header counts as a value that does. QuestDB then truncates the value that does not
+ * fit.
  */
 const LOSES_DATA: ReadonlySet<string> = new Set(['imp-empty-quoted', 'imp-tabular-long-name']);
 

@@ -63,7 +63,7 @@ test('partitions become Parquet at the given age, and late rows are converted to
     await run(server, "INSERT INTO t VALUES ('2026-03-01T01:30:00Z', 'late', 100)");
     t.deepEqual(await rows(server, "SELECT x FROM t WHERE s = 'late'"), [[100]]);
     await becomes(server, PARQUET, ['00', '01', '02']);
-    // This newest row makes the partitions old enough.
+    // After this row, the earlier partitions are old enough to be converted.
     await run(server, "INSERT INTO t VALUES ('2026-03-01T06:00:00Z', 'b', 101)");
     await becomes(server, PARQUET, ['00', '01', '02', '03']);
     const done = await job(server);

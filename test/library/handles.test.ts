@@ -13,7 +13,7 @@ import test, { type ExecutionContext } from 'ava';
 import { open } from '../../ts/index.js';
 import { isRefused } from './with-library.js';
 
-// Databases in memory are in a directory of this file's own, where they can be counted.
+// In-memory databases are created in a directory that only this file uses, so they can be counted.
 process.env['TMPDIR'] = mkdtempSync(join(tmpdir(), 'tidemark-handles-'));
 const LIBRARY = new URL('../../ts/index.js', import.meta.url).href;
 

@@ -5,7 +5,7 @@ import { RecordBatch, Table, tableFromIPC, tableToIPC } from 'apache-arrow';
 import { identifier, open, type Parameter, sql, type TidemarkDatabase } from '../../ts/index.js';
 import { isRefused, withLibrary } from './with-library.js';
 
-/** Endless for practical purposes; yields no row. */
+/** A query that practically never ends and yields no row. */
 const ENDLESS =
   'SELECT a.x FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b ' +
   'WHERE a.x + b.x = -1';
@@ -19,7 +19,7 @@ test('JavaScript values become parameters of the matching type', async (t) => {
     t.is(await value('$1::long', 9_007_199_254_740_993n), 9_007_199_254_740_993n);
     t.is(await value('$1::double', 1e21), 1e21);
     t.is(await value('year($1::timestamp)', new Date(0)), 1970);
-    // Nothing but the value determines the type.
+    // Here only the value determines the parameter's type.
     t.is(await value('$1', 7), 7n);
     t.is(await value('$1', 1.5), 1.5);
     t.is(await value('$1', true), true);
@@ -84,7 +84,7 @@ test('a tagged template passes values as parameters and quotes names', async (t)
   });
 });
 
-/** Every column type, a value, and what a row contains. */
+/** For each column type, a literal and the value that a result row contains for it. */
 const CELLS: readonly (readonly [type: string, literal: string, value: unknown])[] = [
   ['BOOLEAN', 'true', true],
   ['BYTE', '7', 7],

@@ -72,8 +72,8 @@ function edgesOf(type: string): readonly string[] {
 }
 
 /**
- * Returns calls in which every argument cycles through its edge values, each out of step with the
- * others.
+ * Returns calls in which every argument cycles through its edge values. The cycles are shifted
+ * against each other, so that different combinations occur.
  */
 function calls({ name, argumentTypes, kind }: Signature): readonly string[] {
   const edges = argumentTypes.map(edgesOf);

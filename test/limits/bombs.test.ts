@@ -223,7 +223,7 @@ test.serial('Parquet files with false lengths do not exhaust memory', async (t) 
     const spoiled = Buffer.from(file);
     for (let byte = 0; byte < 1 + (round % 4); byte += 1) {
       const at = round % 2 === 0 ? begin + pick(footer) : 4 + pick(60);
-      // The maximum varint byte, its variants, or a random byte.
+      // One of the extreme bytes of a varint, or a random byte.
       spoiled[at] = [0xff, 0x7f, 0x80, pick(256)][pick(4)] ?? 0;
     }
     if (round % 10 === 9) {

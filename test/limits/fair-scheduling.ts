@@ -1,6 +1,6 @@
 /**
- * Gate S18: however many and long one user's queries are, other users get their share of slots, CPU
- * time and memory.
+ * Gate S18: regardless of the number and length of one user's queries, other users get their share
+ * of slots, CPU time and memory.
  */
 import test, { type ExecutionContext } from 'ava';
 

@@ -48,7 +48,7 @@ async function connect(to: TestServer, host = '127.0.0.1'): Promise<Socket> {
   return socket;
 }
 
-/** Opens a connection that has already requested data, so it is not closed to free a slot. */
+/** Opens a connection that has already sent a request, so it is not closed to free a slot. */
 async function member(to: TestServer, host?: string): Promise<Socket> {
   const socket = await connect(to, host);
   socket.write('GET /exec?query=select+1 HTTP/1.1\r\nHost: localhost\r\n\r\n');

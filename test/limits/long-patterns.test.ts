@@ -54,7 +54,7 @@ for (const [name, statement] of Object.entries(STATEMENTS)) {
     for (const text of [literal, computed]) {
       t.regex((await send(server, statement(text(MAX_BYTES + 1)))).error ?? '', words);
     }
-    // At the limit, a pattern is compiled, or refused for lack of memory.
+    // A pattern of the maximum length is either compiled or refused for lack of memory.
     const { error = '' } = await send(server, statement(literal(MAX_BYTES)));
     t.notRegex(error, /pattern has/);
   });

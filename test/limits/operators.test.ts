@@ -40,7 +40,8 @@ test.serial('every operator in the source code is covered by a statement', (t) =
     names.filter((name) => !(name in ENTRIES)),
     [],
   );
-  // The node for the project's own operators, the transparent wrapper, and the file scans.
+  // Only these types implement the trait: the node for the project's own operators, the transparent
+  // wrapper, and the file scans.
   t.deepEqual(planNodes(), ['BoundedExec', 'OperatorExec', 'ParquetScanExec', 'TextScanExec']);
 });
 

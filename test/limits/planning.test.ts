@@ -128,7 +128,7 @@ test('planning is cancelled if the client disconnects', async (t) => {
       server,
       "select count() from query_activity() where query like '%pivot%'",
     );
-    // This query itself is not counted.
+    // Excludes this query itself from the count.
     return Number(rows[0]?.[0]) - 1;
   };
   await until(async () => (await running()) > 0, 'the statement is bound');

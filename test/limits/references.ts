@@ -21,8 +21,8 @@ interface Kind {
   /** Whether a chain of that length exceeds a limit. */
   readonly refusesChain?: boolean;
   /**
-   * Whether an apparent cycle is valid. It is if each definition refers to the object that
-   * previously had that name.
+   * Whether the cycle is only apparent, so the statement is valid: each definition refers to the
+   * object that previously had that name.
    */
   readonly hasMeaning?: boolean;
 }

@@ -54,7 +54,8 @@ async function syncsBeside(work: Promise<unknown>): Promise<readonly number[]> {
   const over = work.finally(() => {
     state.isOver = true;
   });
-  // Overwrites bytes within the file, because the log does not grow with each write either.
+  // Overwrites the file instead of appending to it, because writes to the log do not extend its
+  // file either.
   await file.write(bytes, 0, bytes.length, 0);
   await file.datasync();
   while (!state.isOver) {

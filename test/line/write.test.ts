@@ -285,7 +285,7 @@ test('columns are added and dropped by ALTER while rows are written', async (t) 
         await rows(server, `alter table altered drop column y${round}`);
       }
     } finally {
-      // Stops the writer, whatever happened.
+      // Stops the writer even if a check failed.
       done.is = true;
     }
   })();

@@ -50,7 +50,7 @@ for (const [file, text, parser] of [
   });
 }
 
-/** Metrics that a server adds only later, or Prometheus itself. */
+/** Metrics that a server exports only later, or that Prometheus itself adds. */
 const NAMES = /\b(?:tidemark_\w+|process_\w+)\b/g;
 
 test('panels and alerts use exported metrics, and each metric has a panel', async (t) => {

@@ -1,4 +1,4 @@
-/** A program that signs on with its own library, obtains a token, and then reads data. */
+/** A client program that signs on with its own OpenID library, obtains a token, and reads data. */
 import test from 'ava';
 import {
   allowInsecureRequests,

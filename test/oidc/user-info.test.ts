@@ -1,6 +1,6 @@
 /**
- * Verifying tokens by user information requests: what the responses mean, and how many requests are
- * made.
+ * Verifying tokens by user information requests: the meaning of the responses, and the number of
+ * requests.
  */
 import test from 'ava';
 

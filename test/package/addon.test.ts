@@ -1,4 +1,7 @@
-/** Addons that are missing, damaged or built for another machine: one line says what to do. */
+/**
+ * Addons that are missing, damaged or built for another machine. The server reports the remedy in
+ * one line.
+ */
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -32,7 +35,10 @@ const INSTALL = `run npm install --force ${PACKAGE}@${manifest.version}`;
 const BINARY = 'tidemark.linux-x64-gnu.node';
 const addon = join(repository, 'native', BINARY);
 
-/** Installs the server without its engine; `optional` as npm does, otherwise as in a clone. */
+/**
+ * Installs the server without its engine. With `optional`, the engine is an optional dependency, as
+ * in npm's package; without it, the folder looks like a clone.
+ */
 function install(name: string, { optional = true } = {}): string {
   const home = join(folder, name);
   cpSync(join(repository, 'build', 'server'), join(home, 'build', 'server'), { recursive: true });
@@ -103,7 +109,8 @@ onThisPlatform('an engine that cannot be loaded is refused, and the loader error
   const home = install('unlinked');
   const file = packaged(home);
   const bytes = readFileSync(addon);
-  // The first library that the dynamic linker searches for gets a name that does not exist.
+  // Replaces the name of the first library that the dynamic linker searches for with a missing
+  // name.
   bytes.write('libx.so', bytes.indexOf('libc.so.6'), 'latin1');
   writeFileSync(file, bytes);
   const { status, line } = refusal(home);

@@ -20,9 +20,12 @@ const run = promisify(execFile);
 const MAX_START_MS = 10_000;
 const MAX_INSTALLED_BYTES = 90_000_000;
 const READY = /^tidemark ready http=(\S+) /m;
-/** Used if the tests run as root; other users run the programs themselves. */
+/** User ID for the programs if the tests run as root; other users run the programs themselves. */
 const UNPRIVILEGED = 65_534;
-/** Packages that npm installs beside tidemark, from the clone instead of the registry. */
+/**
+ * Packages that npm installs along with tidemark. They are taken from the clone instead of the
+ * registry.
+ */
 const OTHERS = [
   'apache-arrow',
   '@types/node',
@@ -104,7 +107,7 @@ interface User {
   serve(args: readonly string[]): Promise<{ url: string; stop: () => Promise<void> }>;
 }
 
-/** Creates the home folder of a user who has this Node.js and nothing else. */
+/** Creates the home folder of a user who has no other program than this Node.js. */
 async function createUser(binary: string): Promise<User> {
   const home = await mkdtemp(join(tmpdir(), 'tidemark-user-'));
   const project = join(home, 'project');

@@ -24,7 +24,7 @@ const MEBIBYTE = 1024 * 1024;
 const MAX_ADDON_MIB = 54;
 
 test('the native addon stays small', async (t) => {
-  // No other linker merges identical functions.
+  // Gold is the only linker that merges identical functions.
   const folds = await run('ld.gold', ['--version']).then(
     () => true,
     () => false,

@@ -74,7 +74,7 @@ async function registry(
   return { url, paths };
 }
 
-/** Copies what the build of the engine reads, without the addon. */
+/** Copies the files that a build of the engine reads, but no addon. */
 async function clone(t: ExecutionContext): Promise<string> {
   const home = await mkdtemp(join(folder, 'clone-'));
   t.teardown(() => rm(home, { recursive: true, force: true }));

@@ -1,4 +1,4 @@
-/** The checks of dependencies, secrets and workflows find what they look for. */
+/** The checks of dependencies, secrets and workflows report the violations that they look for. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

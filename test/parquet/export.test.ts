@@ -212,7 +212,7 @@ test('repeated numbers are dictionary-encoded only with slower codecs', async (t
     const path = await exported(`${codec}.parquet`, query, { compression_codec: codec });
     return (await stat(path)).size;
   };
-  // 15 bits per row, plus 20,000 values; without the dictionary, ZSTD needs 250,000 bytes.
+  // The dictionary takes 15 bits per row, plus 20,000 values. Without it, ZSTD needs 250,000 bytes.
   t.true((await size('ZSTD')) < 235_000);
   t.true((await size('LZ4_RAW')) > 300_000);
   t.deepEqual(

@@ -1,6 +1,6 @@
 /**
  * Array parameters in binary format must return the same rows as in text format, for every item
- * type and whatever values the prepared statement was executed with before.
+ * type and regardless of the values in earlier executions of the prepared statement.
  */
 import test from 'ava';
 

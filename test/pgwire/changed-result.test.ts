@@ -49,7 +49,7 @@ real('a prepared statement never returns columns that differ from its descriptio
     t.is(typesOf(await query(execute('all'))), '2DCZ');
     await run(server, 'ALTER TABLE t ADD COLUMN b INT');
     t.is(typesOf(await query(execute('one'))), '2DCZ');
-    // This must also hold for repeated attempts.
+    // Repeated attempts must fail in the same way.
     for (let run = 0; run < 3; run += 1) {
       const answer = await query(execute('all'));
       t.is(typesOf(answer), '2EZ');
@@ -117,7 +117,7 @@ real('extracting literals does not change the error of a failing query', async (
       typesOf(await query(prepare('cast', 'SELECT s::decimal(5,2) FROM t WHERE x = 1'))),
       '1tTZ',
     );
-    // This must also hold for repeated attempts.
+    // Repeated attempts must fail in the same way.
     for (let run = 0; run < 3; run += 1) {
       const answer = await query(execute('cast'));
       t.is(typesOf(answer), '2EZ');

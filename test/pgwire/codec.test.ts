@@ -195,7 +195,10 @@ test('SCRAM follows the example of RFC 7677', async (t) => {
   t.throws(() => exchange.first('nonsense'), { instanceOf: ProtocolError });
 });
 
-/** The remainder of the RFC's exchange, with the certificate digest where the client sends it. */
+/**
+ * The remainder of the RFC's exchange. The certificate digest is inserted where the client sends
+ * it.
+ */
 function boundExchange(chosen: boolean): {
   first(header: string): string;
   exchange: ScramExchange;

@@ -200,7 +200,7 @@ function copyInto(
   };
 }
 
-/** The value `bad` cannot be stored; `io` simulates a disk failure. */
+/** Simulates a value that cannot be stored (`bad`) and a disk failure (`io`). */
 function checkValues(parameters: ParameterValues): void {
   if (parameters.includes('bad')) {
     throw new DatabaseError({ code: 'InvalidValue', message: 'bad value' });

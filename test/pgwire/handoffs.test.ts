@@ -1,6 +1,6 @@
 /**
  * Connections handed off to the engine. Responses must be byte-identical to those without handoffs,
- * whatever else a client sends and whatever happens to it.
+ * regardless of the client's other messages and of how its connection ends.
  */
 import test, { type ExecutionContext } from 'ava';
 

@@ -20,7 +20,7 @@ const real = addon ? test.serial : test.serial.skip;
 const PLAIN = ['cairo.commit.mode=nosync', 'pg.auth.method=cleartext'];
 
 const CLIENTS = 100;
-/** Milliseconds after which nothing may be left. */
+/** Milliseconds after which the server must have released everything. */
 const PATIENCE_MS = 1_000;
 
 const SORTED = 'SELECT * FROM big ORDER BY d';

@@ -74,8 +74,8 @@ function cases(): { readonly one: Case; readonly expected: 'in' | 403 | 421 }[] 
     origins(host).flatMap(([origin, isOwnPage]) =>
       SITES.flatMap((site) =>
         referers.map((referer) => {
-          // An Origin header decides; without one, the Sec-Fetch-Site and Referer headers must
-          // match.
+          // An Origin header takes precedence. Without one, the Sec-Fetch-Site and Referer headers
+          // must match.
           const fromUs = site === undefined || site === 'same-origin' || site === 'none';
           const own = origin === undefined ? fromUs && referer === undefined : isOwnPage;
           const expected: 'in' | 403 | 421 = !isOurs ? 421 : own ? 'in' : 403;

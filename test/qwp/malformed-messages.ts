@@ -11,7 +11,7 @@ import { block, delta, FLAG, longs, message, row, TYPE } from './messages.js';
 /** Upper half of `m` in the recorded messages. */
 const MARK = Buffer.from('efbeed5e', 'hex');
 const HEAD_BYTES = 12;
-/** The message number starts two bytes earlier. */
+/** Length of the message number, which starts two bytes before the mark. */
 const NUMBER_BYTES = 6;
 
 /** Messages of one connection. */

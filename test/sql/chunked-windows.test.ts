@@ -1,6 +1,6 @@
 /**
- * `lag` without PARTITION BY over a scan in several chunks. Each chunk is processed separately, and
- * also reads the rows that precede it, however many chunks back they are.
+ * `lag` without PARTITION BY over a scan in several chunks. Chunks are processed separately. Each
+ * also reads the rows that it needs from earlier chunks, however far back they are.
  */
 import test from 'ava';
 

@@ -73,7 +73,7 @@ type Value = string | number | null;
 const isBefore = (one: Value, other: Value): boolean =>
   one !== null && other !== null && Number(one) < Number(other);
 
-/** Nulls are equal to each other, and neither less nor greater than anything. */
+/** Nulls are equal to each other, and neither less nor greater than any value. */
 const COMPARISONS: readonly (readonly [string, (one: Value, other: Value) => boolean])[] = [
   ['<', isBefore],
   ['>', (one, other) => isBefore(other, one)],
@@ -140,7 +140,7 @@ test.serial('EXISTS returns the same rows as nested loops', async (t) => {
         outer.filter(kept).map(({ id }) => [id]);
       const message = `SEED=${seed}: ${sql}`;
       t.deepEqual(await rowsFor(`SELECT id FROM a WHERE ${sql} ORDER BY id`), ids(passes), message);
-      // In a disjunction, rows are marked rather than filtered.
+      // Under OR, the sub-query marks rows instead of filtering them.
       const either = ids((row) => row.id === 1 || passes(row));
       const marked = `SELECT id FROM a WHERE id = 1 OR ${sql} ORDER BY id`;
       t.deepEqual(await rowsFor(marked), either, message);
@@ -148,7 +148,7 @@ test.serial('EXISTS returns the same rows as nested loops', async (t) => {
   }
 });
 
-/** Matches the name of a value for which a sub-query is computed. */
+/** Matches a name that the plan contains only if the sub-query is computed for each outer value. */
 const DOMAIN = /\bd\d+c\d/;
 
 test.serial('EXISTS with equalities and one comparison enumerates no outer values', async (t) => {

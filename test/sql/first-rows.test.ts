@@ -1,5 +1,5 @@
 /**
- * The first rows in the order of a number, after random filters. The results are compared with the
+ * The first rows ordered by a number, after random filters. The results are compared with the
  * complete ordered table, which the test itself filters. Covers rows in memory, segments, Parquet
  * and late rows, with small scan chunks.
  */

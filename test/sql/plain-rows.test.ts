@@ -21,7 +21,9 @@ const TYPES = [
   ...['DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'SYMBOL', 'STRING', 'VARCHAR', 'UUID', 'IPV4'],
   'LONG256',
 ];
-/** Most cells fit some type. Both parsers must reject all other cells in the same way. */
+/**
+ * Most of these cells are valid for some type. Both parsers must reject the others in the same way.
+ */
 const CELLS = [
   ...['null', 'NULL', 'true', 'False', '0', '7', '-7', '+12', '1.5', '-2.25', '1e3', '3.5E-2'],
   ...['300', '70000', '5000000000', '99999999999999999999', '-128', "'a'", "''", "'it''s'"],

@@ -1,6 +1,6 @@
 /**
- * Operators that read a table from its ends, or read symbols by their codes, above an input other
- * than the whole ordered table: a LIMIT, a filter with a LIMIT, or sorted rows.
+ * Some operators read a table from its ends, or read symbols by their codes. Runs them over inputs
+ * other than the whole ordered table: a LIMIT, a filter with a LIMIT, and sorted rows.
  */
 import test from 'ava';
 

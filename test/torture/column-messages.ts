@@ -65,7 +65,7 @@ const server = await startTestServer({
 const port = Number(new URL(server.url).port);
 /** Expected number of rows in each table, keyed by script message. */
 const expected = new Map<Buffer, ReadonlyMap<string, number>>();
-/** What happened to each message; absent if the client cannot know. */
+/** Outcome of each message; absent if the client cannot know the outcome. */
 const fates = new Map<number, { readonly bytes: Buffer | null; isThere: boolean }>();
 const answers = new Map<string, number>();
 let sent = 0;

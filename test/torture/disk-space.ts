@@ -308,7 +308,9 @@ async function tryWay(chosen: Method, table: string): Promise<void> {
   harness.judge(await verify(chosen.name));
 }
 
-/** Writes until writes are refused, and then lets another program use the remaining space. */
+/**
+ * Writes until the server refuses writes, and then lets another program use the remaining space.
+ */
 async function fillUp(cycle: number): Promise<void> {
   await renew(RETAINED_TABLE);
   for (let misses = 0; misses < 3;) {

@@ -3,9 +3,9 @@
  *
  * Truncates segment files under running queries, or overwrites them before they are first read. The
  * process must survive, every answer must be correct or an error, and other tables must continue to
- * work. An overwrite after the checksum comparison is not a disk fault and is not tested.
- * Truncating a file within a page has the same effect for a query that is reading the page: the
- * query sees zeros. Files are therefore truncated within a page only between queries.
+ * work. An overwrite after the checksum comparison is not a disk fault and is not tested. A query
+ * that is reading a page sees zeros if the file is truncated within that page. This has the same
+ * effect as such an overwrite, so files are truncated within a page only between queries.
  */
 import {
   closeSync,

@@ -28,7 +28,7 @@ interface Call {
    * makes this many.
    */
   readonly atWork: number;
-  /** Maximum k from a start after a kill until the process ends. */
+  /** Maximum k between a restart after a kill and the end of the process. */
   readonly restarting: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * For any two types, `a.x = b.y` is executed as a join on keys in ON, in WHERE, and between a
- * sub-query and its outer rows. Rows are not compared pair by pair, and the answers are the same as
- * with ON.
+ * For any two types, `a.x = b.y` is executed as a join on keys, whether it occurs in ON, in WHERE,
+ * or between a sub-query and its outer rows. Rows are not compared pair by pair, and the answers
+ * are the same as with ON.
  */
 import test from 'ava';
 

@@ -50,7 +50,7 @@ async function isIntact(t: ExecutionContext, root: string): Promise<void> {
   t.is(out, 'no problems\n');
 }
 
-/** Starts a server that is stopped at the end of the test, also if the test fails. */
+/** Starts a server that is stopped at the end of the test, even if the test fails. */
 async function started(t: ExecutionContext, options: TestServerOptions): Promise<TestServer> {
   const server = await startTestServer(options);
   t.teardown(() => server.stop());

@@ -28,7 +28,7 @@ export interface Kind<H extends History> {
   readonly steps: number;
   begin(runner: Runner, random: Random, number: number): Promise<H>;
   step(runner: Runner, random: Random, history: H): Promise<void>;
-  /** Decides whether to compare now. */
+  /** Decides at random whether to compare now. */
   polls(random: Random): boolean;
   /** Waits until the views are up to date, and compares them with their queries. */
   compare(t: ExecutionContext, at: Environment, history: H): Promise<void>;

@@ -329,7 +329,7 @@ test('rows are recomputed from the nearest checkpoint before a late row', async 
     };
     await compare('filled');
     let resumes = 0;
-    // This many rows follow each late row. At most three times as many may be read.
+    // `behind` rows follow the late row. A repair may read at most three times as many.
     for (const behind of [40_000, 120_000, 9_000, 2, 20_000]) {
       await run(server, `INSERT INTO t VALUES ('${second(300_000 - behind)}', 'k1', 5.0, 0)`);
       await compare(`late by ${behind}`);
@@ -349,7 +349,7 @@ test('rows are recomputed from the nearest checkpoint before a late row', async 
     await compare('the end is deleted');
     await run(server, seconds(299_500, 301_000));
     await compare('rows follow');
-    // Archived rows are no longer in the base, but are still in every earlier state.
+    // Archived rows are no longer in the base, but every earlier state still includes them.
     await run(server, "ALTER TABLE t DROP PARTITION LIST '2026-05-01'");
     await run(server, seconds(301_000, 302_000));
     await live(server, ...Object.keys(queries));

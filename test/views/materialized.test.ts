@@ -406,7 +406,7 @@ test('a deferred view is empty until the next commit to its base table', async (
   for (const [how, statements] of Object.entries(WAITING)) {
     await withServer(async (first) => {
       let server = first;
-      // Another view follows this table and thereby shows that the scheduler has run.
+      // Another view follows this table. Its refresh shows that the scheduler has run.
       await run(server, 'CREATE TABLE clock (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
       await run(
         server,

@@ -120,7 +120,8 @@ function open(root: string): Promise<Database> {
 }
 
 /**
- * Returns a folder in memory if there is space, because checkpoints on a disk would have to wait.
+ * Returns an in-memory folder if there is enough space, because checkpoints would have to wait for
+ * a disk.
  */
 async function quickFolder(): Promise<string> {
   const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));

@@ -1,5 +1,6 @@
-//! Tests scalar functions through the binder's entry points. They resolve a function, cast the
-//! arguments, run it, and compare the result as a string. The expected values are `QuestDB`'s.
+//! Tests scalar functions through the binder's entry points. Each test resolves a function, casts
+//! its arguments, runs it, and compares the result as a string. The expected values are
+//! `QuestDB`'s.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::column::Call;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::resolve_scalar;
 
-/// Returns random numbers from a seed, which is printed and can be set with `SEED`.
+/// Returns a random number generator. Its seed is printed and can be set with `SEED`.
 pub(crate) fn random() -> ChaCha8Rng {
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or(1);

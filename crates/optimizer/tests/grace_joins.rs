@@ -1,6 +1,6 @@
-//! Compares joins that spill to files with nested loops, on random rows with every kind of key.
-//! Memory is so limited that `DataFusion`'s hash join rejects many of the joins; Tidemark's
-//! operators reject none.
+//! Compares spilling joins with nested loops, on random rows with every kind of key. Memory is so
+//! limited that `DataFusion`'s hash join rejects many of the joins; Tidemark's operators reject
+//! none.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -165,8 +165,8 @@ impl Join {
         use JoinType::*;
         let mut join = Self::random(rng, keys);
         let kinds: &[_] = match (round, is_shared) {
-            // All other kinds of join that are partitioned by key have an order, and Tidemark's
-            // joins do not replace them.
+            // Partitioned joins of all other kinds preserve an order, so Tidemark's joins do not
+            // replace them.
             (..6, false) => &[Left, Full, LeftSemi],
             (..6, true) if round % 3 == 2 => &[Inner, Right, RightSemi],
             // With a shared build side, the left side is the outer side.
@@ -186,7 +186,7 @@ impl Join {
         self.projected.then(|| vec![width - 1, 0])
     }
 
-    /// The key that matching rows share; `None` if the row matches no other row.
+    /// Returns the key by which a row matches other rows; `None` if the row matches none.
     fn key(&self, row: &Cells) -> Option<Cells> {
         let is_null = row[..self.keys].iter().any(Option::is_none);
         if is_null && self.nulls == NullEquality::NullEqualsNothing {
@@ -256,7 +256,8 @@ impl Join {
         rows
     }
 
-    /// Whether the rows follow the right side's order, or the left side's if the hash join does.
+    /// Returns whether the rows are in the order that the join must preserve, if any. This is the
+    /// right side's order, or the left side's for left semi, anti and mark joins.
     fn is_in_order(&self, ours: Ours, rows: &[Cells]) -> bool {
         use JoinType::*;
         let right = match self.kind {
@@ -282,8 +283,8 @@ impl Join {
         }
     }
 
-    /// Plans the same join as a hash join of partitioned sides, or with a build side shared by all
-    /// partitions.
+    /// Plans the same join as a hash join, either with both sides partitioned or with a build side
+    /// that all partitions share.
     fn plan(
         &self,
         left: &[RecordBatch],
@@ -336,8 +337,8 @@ fn numbers_ascend(keys: usize) -> JoinFilter {
     )
 }
 
-/// A memory pool like the engine's: consumers that can spill share the remainder evenly, and leave
-/// some memory for the others.
+/// A memory pool like the engine's. Consumers that can spill get equal shares of the memory that
+/// other consumers do not use, and leave an eighth of the limit free.
 #[derive(Debug)]
 struct Shared {
     pool: GreedyMemoryPool,
@@ -419,7 +420,8 @@ async fn rows_of(
     let mut config = SessionConfig::new().with_batch_size(512);
     let execution = &mut config.options_mut().execution;
     execution.sort_spill_reservation_bytes = 16 << 10;
-    // In-place sorting would count the strings once for each of these small batches.
+    // Disables in-place sorting, which would count the strings again for each of these small
+    // batches.
     execution.sort_in_place_threshold_bytes = 0;
     let context = TaskContext::default().with_session_config(config);
     let context = context.with_runtime(Arc::clone(runtime));
@@ -470,7 +472,7 @@ fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 }
 
 async fn assert_memory_released(runtime: &Arc<RuntimeEnv>, shown: &str) {
-    // An exchange's tasks are aborted and end slightly later.
+    // The aborted tasks of an exchange end slightly later.
     for _ in 0..500 {
         if runtime.memory_pool.reserved() > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;

@@ -159,7 +159,7 @@ async fn groups_match_datafusion() {
             let plain = SessionOptions { target_partitions: 1, ..own.clone() };
             let expected = plain_answer(&plan, &plain).await.unwrap();
             assert!(!expected.plan.contains("GroupRowsExec"), "{}", expected.plan);
-            // Unlimited memory, or barely more than a sort reserves.
+            // Either unlimited memory, or barely more than a sort reserves.
             for memory in [usize::MAX >> 1, 64 << 20] {
                 let own = SessionOptions { runtime: with_memory(memory), ..own.clone() };
                 let got = answer(&plan, &own).await;

@@ -48,7 +48,7 @@ fn stored(store: &Store, rng: &mut ChaCha8Rng, name: &str, span: i64) -> (Logica
     (scan(name, &table, vec![]), rows)
 }
 
-/// All of a side's rows, or only those that satisfy a condition.
+/// Either all rows of an input, or only the rows that satisfy a condition.
 fn side(
     rng: &mut ChaCha8Rng,
     (plan, rows): (LogicalPlan, Vec<Row>),
@@ -177,8 +177,8 @@ fn one_time(number: i32) -> Row {
     Row { ts: 7, symbol: None, price: None, size: Some(1), note: None, number }
 }
 
-/// All rows have the same timestamp. The pairs arrive in batches of the usual size, and the memory
-/// of rows copied from the other side by a condition is counted.
+/// All rows have the same timestamp. The join must return its pairs in batches of the usual size,
+/// and must count the memory of the rows that a filter copies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_rows_with_one_timestamp_stay_within_the_memory_limit() {
     let store = Store::new();

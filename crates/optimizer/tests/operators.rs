@@ -113,7 +113,7 @@ fn expected_aggregates(rows: &[Row]) -> Vec<String> {
     ]
 }
 
-/// A naive comparison of doubles, row by row, under the production function's name.
+/// A naive row-by-row comparison of doubles that has the production function's name.
 fn double_comparison(name: &str, holds: fn(f64, f64) -> bool) -> ScalarUDF {
     let compare = move |arguments: &[ColumnarValue]| {
         let sides = ColumnarValue::values_to_arrays(arguments)?;
@@ -206,7 +206,8 @@ async fn sample_by_matches_a_naive_loop() {
             Some((1, StepUnit::Day, 86_400 * SECOND)),
             None,
         ][rng.random_range(0..4)];
-        // No key; a symbol; a symbol twice (combined slots); a symbol and a hashed key.
+        // Grouping keys: none, one symbol, the same symbol twice (combined slots), or a symbol and
+        // a hashed key.
         let keys = match rng.random_range(0..4) {
             0 => vec![],
             1 => vec![col("t.symbol")],
@@ -240,7 +241,7 @@ async fn sample_by_matches_a_naive_loop() {
             row.extend(expected_distances(&[]));
             expected.push(row);
         }
-        // The groups of hashed keys are in hash order.
+        // Groups with hashed keys are returned in hash order.
         let (mut found, mut expected) = (found, expected);
         found.sort();
         expected.sort();
@@ -362,7 +363,7 @@ async fn windows_see_the_rows_of_all_partitions() {
     }
 }
 
-/// One or two ranges, the second after the first.
+/// Returns either one time range or two ranges in ascending order.
 fn ranges(rng: &mut ChaCha8Rng) -> Vec<TimeRange> {
     let end = |_| {
         let span = [25, 4_000 * SECOND][rng.random_range(0..2)];
@@ -607,7 +608,8 @@ async fn filtered_scans_match_a_naive_loop() {
     }
 }
 
-/// Equality with a symbol, under the production function's name. It is looked up, never evaluated.
+/// An equality with a symbol that has the production function's name. Scans look up the symbol, so
+/// the function itself is never evaluated.
 fn symbol_equal(text: &str) -> Expr {
     let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let computed = |_: &[ColumnarValue]| Err(DataFusionError::NotImplemented("looked up".into()));
@@ -617,7 +619,7 @@ fn symbol_equal(text: &str) -> Expr {
     function.call(vec![col("t.symbol"), lit(ScalarValue::Utf8View(Some(text.to_owned())))])
 }
 
-/// Tables with enough rows that each symbol's last row becomes known while the queries run.
+/// Uses tables large enough that scans begin to cache the last row of each symbol during the test.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn latest_rows_of_given_symbols_match_a_naive_loop() {
     let mut rng = random();

@@ -1,5 +1,5 @@
-//! Compares random plans with `DataFusion`'s plans. They contain every kind of node, over scans in
-//! small partitions, and run on one or several workers.
+//! Compares random plans with `DataFusion`'s plans. The plans contain every kind of node, read
+//! small scan partitions, and run on one or several workers.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -41,7 +41,7 @@ struct Plans<'a> {
     tables: &'a [Arc<TableSnapshot>],
     names: usize,
     orders: usize,
-    /// Number of nodes generated for each kind.
+    /// Number of generated nodes of each kind.
     generated: BTreeMap<&'static str, usize>,
 }
 
@@ -75,7 +75,8 @@ impl Plans<'_> {
             2 => ("projection", plan, [ts, symbol, size + lit(1_i64), number]),
             3 => ("sort", plan.sort([some.sort(self.rng.random_bool(0.5), true)]).unwrap(), own),
             4 => {
-                // `DataFusion` drops a limit above rows that are already in its order.
+                // Every limit gets a different sort order, because `DataFusion` drops a limit whose
+                // input already has the requested order.
                 let ascends = (self.orders / 4).is_multiple_of(2);
                 let mut keys = own.clone().map(|own| own.sort(ascends, true));
                 keys.rotate_left(self.orders % 4);
@@ -102,8 +103,8 @@ impl Plans<'_> {
         self.named(plan, own)
     }
 
-    /// A join on a key, a join on a condition, or a cross join. The latter two join only scans,
-    /// which are short.
+    /// A join on a key, a join on a condition, or a cross join. The last two are generated only
+    /// over scans, because scans have few rows.
     fn join(&mut self, depth: usize) -> (LogicalPlan, String) {
         let key = self.rng.random_range(0..6);
         let depth = if key < COLUMNS.len() { depth - 1 } else { 0 };

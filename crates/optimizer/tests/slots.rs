@@ -1,4 +1,5 @@
-//! Compares GROUP BY on keys with few values with `DataFusion` and with loops over the rows.
+//! Compares the results of GROUP BY on low-cardinality keys with those of `DataFusion` and of plain
+//! loops.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -22,7 +23,7 @@ use support::*;
 use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_storage::{Change, TableSnapshot};
 
-/// The sorted cells of a plan's result, and whether groups were found by slots.
+/// Returns the sorted cells of a plan's result, and whether the plan grouped rows by slots.
 async fn answer(plan: &LogicalPlan, options: &SessionOptions) -> (Vec<Vec<String>>, bool) {
     let physical = PlanSession::new(options).physical_plan(plan).await.unwrap();
     answer_of(physical, options).await
@@ -135,7 +136,8 @@ async fn groups_over_a_narrow_number_range_match_datafusion() {
     assert!(by_slots > 80 && by_hashes > 20, "{by_slots} by slots, {by_hashes} by hashes");
 }
 
-/// Compares counts and maximums with a loop, including rows that arrive later with distant values.
+/// Compares counts and maximums with a plain loop. Later rows have values far outside the previous
+/// range.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_rows_are_lost_when_the_number_range_grows() {
     let mut rng = random();

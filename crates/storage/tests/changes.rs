@@ -189,7 +189,8 @@ impl Model {
     }
 }
 
-/// Commits an update through the log, or through new segments, a few rows at a time.
+/// Commits an update, either through the log or through new segments. New segments get a few rows
+/// at a time.
 fn rewrite(storage: &Arc<Storage>, changes: Vec<Change>, in_bulk: bool) {
     if in_bulk {
         rewrite_in_bulk(storage, changes).unwrap();
@@ -380,8 +381,8 @@ fn random_changes_match_the_model_during_checkpoints() {
                     storage.checkpoint().unwrap();
                 }
             });
-            // Stops the checkpoints even after a failed comparison, because the scope waits for
-            // them.
+            // Stops the checkpoints even if a comparison fails, because the thread scope waits for
+            // the checkpoints to end.
             let _stop = StopAtEnd(&stop);
             for _ in 0..120 {
                 step(&storage, &mut model, &mut random);
@@ -486,7 +487,7 @@ fn checkpoints_do_not_abort_a_bulk_update() {
         });
         let mut bulk = hold.begin_update(Arc::clone(&found.base), schema, vec![3]).unwrap();
         bulk.push(&found.rows[..150], &[found.values[1].slice(0, 150)]).unwrap();
-        // Creates work for the checkpoint.
+        // Gives the checkpoint something to write.
         let kind = "k".to_owned();
         let record = Change::PutRecord { kind, key: "n".to_owned(), value: vec![1] };
         storage.commit(vec![record]).unwrap();
@@ -652,7 +653,8 @@ fn a_cancelled_bulk_update_leaves_no_files() {
     drop(bulk);
     assert_eq!(files(), before);
     assert_eq!(rows_of(&table(&storage)), rows);
-    // Rows added in the meantime are not lost, because the update must find its rows again.
+    // A row is added before the update commits. The commit is refused and the update must find its
+    // rows again, so the added row is not lost.
     let mut bulk = begin();
     bulk.push(&found.rows, &found.values).unwrap();
     drop(hold);

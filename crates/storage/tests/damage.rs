@@ -171,8 +171,8 @@ fn an_offline_check_finds_damage_in_every_file_and_changes_nothing() {
         let spoiled = std::fs::read(path).unwrap();
         let found = check_root(&vfs).unwrap();
         assert_eq!(std::fs::read(path).unwrap(), spoiled);
-        // Damage in old logs that no generation needs, and in the log before the current manifest,
-        // is not reported.
+        // Damage is not reported in old logs that no generation needs, nor in the log before the
+        // current manifest.
         if !is_log(name) {
             assert!(found.iter().any(|damage| damage.what.contains(name)), "{name}: {found:?}");
         }

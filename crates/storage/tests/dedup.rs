@@ -338,7 +338,7 @@ fn set_numbers(storage: &Storage, number: i64) {
     storage.commit(vec![Change::Update(update)]).unwrap();
 }
 
-/// Tests every combination of checkpoints and restarts in between.
+/// Tests every combination of checkpoints between the steps, with and without restarts.
 #[test]
 fn duplicate_keys_created_by_an_update_remain_until_the_next_row_with_that_key() {
     const STEPS: u32 = 5;
@@ -377,8 +377,8 @@ fn duplicate_keys_created_by_an_update_remain_until_the_next_row_with_that_key()
     }
 }
 
-/// A manifest contains no keys, so the replaced rows of a detached partition are removed before it
-/// is written.
+/// A manifest contains no keys, so the replaced rows of a partition are removed before the
+/// partition is detached.
 #[test]
 fn replaced_rows_do_not_reappear_when_their_partition_is_reattached() {
     let disk = SimVfs::new(1);

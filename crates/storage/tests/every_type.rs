@@ -298,7 +298,7 @@ fn updating_a_parquet_partition_converts_it_to_the_native_format() {
     storage.checkpoint().unwrap();
     assert!(floors(&storage, true).is_empty());
     assert_eq!(*column(&table(&storage), 1), *expected());
-    // Updated rows that no checkpoint has written yet are written to the new file.
+    // Updated rows that no checkpoint has written yet must also be in the new file.
     storage.convert_partitions(id, &[0], PartitionFormat::Parquet).unwrap();
     assert_eq!(*column(&table(&storage), 1), *expected());
 }

@@ -194,7 +194,7 @@ fn changed_rows_are_reported_as_time_ranges() {
         next(commit(&storage, change), &[range(DAY, 2 * DAY - 1)]);
     }
     next(commit(&storage, Change::Truncate(table)), &[EVER]);
-    // Rows added before a change in the same poll are reported first, then the change.
+    // Rows that were added before a change are reported first. The next poll reports the change.
     let before = append(&storage, table, &[(50, 1)]);
     let after = update(&storage, table, |row| row.0 == 50, 2);
     assert_eq!(reported(&storage, table, at), (vec![(50, 1)], before, vec![]));

@@ -408,7 +408,7 @@ fn on_a_full_disk_a_row_delete_is_refused_if_it_exceeds_the_reserve() {
     assert_eq!(rows(&storage, table), 999_000);
     let refused = append(&storage, other, 0, 1_000).unwrap_err();
     assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
-    // 16 bytes for each of these rows exceed the reserve and the preallocated log.
+    // At 16 bytes each, these rows need more space than the reserve and the preallocated log have.
     let refused = delete(&|index| index % 2 == 0).unwrap_err();
     assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
     assert!(refused.message.contains("KiB of log"), "{refused}");
@@ -436,7 +436,7 @@ fn a_backup_that_runs_out_of_space_leaves_no_files() {
     }
 }
 
-/// Regression test: the log continued in a file of its previous length, even if few records
+/// Regression test: a new log file used to be as long as the previous one, even if few records
 /// followed.
 #[test]
 fn space_of_reusable_log_files_is_freed_when_generations_advance() {
@@ -460,7 +460,7 @@ fn space_of_reusable_log_files_is_freed_when_generations_advance() {
     drop(storage);
 }
 
-/// Regression test: each start left its preallocated log space behind.
+/// Regression test: each start used to leave its preallocated log space allocated.
 #[test]
 fn repeated_restarts_use_no_additional_space() {
     for (clean, writes) in [(true, true), (false, true), (false, false)] {

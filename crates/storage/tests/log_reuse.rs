@@ -71,8 +71,8 @@ fn survives_power_loss(vfs: &SimVfs, durable: usize, written: usize) {
     }
 }
 
-/// A file whose beginning is lost continues with transactions that were never durable. Their
-/// numbers are reassigned before the file can be reused.
+/// After a block that never reached the disk, a log file may contain transactions that were never
+/// durable. Their numbers are reassigned before the file can be reused.
 #[test]
 fn transactions_that_were_never_durable_do_not_reappear_in_a_reused_log_file() {
     let vfs = SimVfs::new(1);
@@ -156,7 +156,8 @@ fn after_reuse(planted: Option<PlantedFault>) -> BTreeMap<usize, usize> {
             let snapshot = storage.snapshot();
             let known = snapshot.records("setting").count();
             let is_sixth = snapshot.records("setting").any(|(key, _)| key == "key 0005");
-            // An old record at this offset would count as a transaction without adding a key.
+            // A surviving old record at this offset would count as a transaction, but would not add
+            // a key.
             let consistent = known == 5 + usize::from(is_sixth) && (snapshot.lsn() == known as u64);
             *left.entry(usize::from(consistent)).or_default() += 1;
         }

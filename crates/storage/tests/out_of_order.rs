@@ -133,8 +133,8 @@ fn rows_are_returned_in_order_for_any_arrival_order() {
     seeds.map_or(0..12, |seed: u64| seed..seed + 1).for_each(mixed);
 }
 
-/// One import leaves large segments that hardly overlap. The segment that is written last starts
-/// first, but its rows still come second at equal timestamps.
+/// One import leaves large segments that hardly overlap. The segment that is written last has the
+/// earliest start, but where timestamps are equal, its rows still come after earlier rows.
 #[test]
 fn segments_of_one_import_keep_their_write_order() {
     let disk = SimVfs::new(1);

@@ -1,4 +1,4 @@
-//! Rows that wait for a commit. Their own session already sees them as it will after the commit.
+//! Uncommitted rows. Their own session already sees them exactly as they will be after the commit.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -162,7 +162,7 @@ fn skipped_damage_does_not_reappear_from_the_previous_generation() {
     storage.checkpoint().unwrap();
     storage.close().unwrap();
     drop(storage);
-    // Damages the newest manifest. The previous manifest contains no record of damage either.
+    // Damages the newest manifest. The previous manifest, which is used instead, records no damage.
     let current = std::fs::read_to_string(directory.path().join("db/CURRENT")).unwrap();
     let newest = current.split(' ').next().unwrap();
     flip(&directory.path().join("db").join(newest), 20);

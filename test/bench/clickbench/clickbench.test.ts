@@ -1,6 +1,6 @@
 /**
- * ClickBench's 43 queries over generated rows. The answers are compared with those that plain loops
- * compute.
+ * ClickBench's 43 queries over generated rows. The answers are compared with the results of plain
+ * loops.
  */
 import test from 'ava';
 

@@ -14,7 +14,7 @@ type Type =
 /** A cell. TIMESTAMP values are in seconds since 1970; the empty string is null. */
 export type Value = number | string | bigint;
 
-/** Query constants. */
+/** Constants that occur in the queries. */
 export const NAMED = {
   counter: 62,
   userId: 435_090_932_899_640_449n,

@@ -481,7 +481,7 @@ async function drizzleRows(db, { places, readings }) {
 }
 
 async function drizzle() {
-  // The folder is next to the packages, so `require` finds them from the schema.
+  // The folder is next to the packages, so that `require` in the schema finds them.
   const folder = mkdtempSync(join(modules, '..', 'drizzle-'));
   writeDrizzle(folder);
   const schema = createRequire(join(folder, 'x.js'))('./schema.cjs');

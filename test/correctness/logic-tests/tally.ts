@@ -10,7 +10,7 @@ type Verdict = (typeof VERDICTS)[number];
 
 export const DEPENDS = 'depends on a statement that was not run as expected';
 /**
- * SQLSTATE of statements that failed because an earlier statement in the same block was refused.
+ * SQLSTATE of a statement that fails because an earlier statement in the same block was refused.
  */
 export const FAILED_BLOCK = '25P02';
 

@@ -184,8 +184,8 @@ test('every entry point returns the recorded results for interval strings', asyn
     }
   }
   report(t, problems);
-  // Strings that depend on the clock. All entry points must give equal results if they run at about
-  // the same time.
+  // Strings that depend on the clock. The entry points must give equal results when they run at
+  // about the same time.
   const relative = recorded.filter((line) => isRelative(line.text)).map(({ text }) => text);
   const counts = async (): Promise<(number | null)[]> => {
     const all: (number | null)[] = [];

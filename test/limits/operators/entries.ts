@@ -5,7 +5,7 @@
  */
 import { type Row, type Shape } from './shapes.js';
 
-/** Sums over all rows of a result. */
+/** Totals over all rows of a result. */
 export interface Totals {
   readonly count: number;
   readonly v: number;
@@ -99,7 +99,10 @@ const BUCKET_MICROS = { s: 1_000_000, d: 86_400_000_000 } as const;
 const bucketsOf = (unit: keyof typeof BUCKET_MICROS): ((rows: readonly Row[]) => Totals) =>
   lastOf(({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS[unit]));
 
-/** The days from the first to the last. Missing days get the payload of the previous day. */
+/**
+ * One row per day, from the first day to the last. A missing day gets the payload of the previous
+ * day.
+ */
 function filled(rows: readonly Row[]): Totals {
   const days = groupsOf(rows, ({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS.d));
   const [first, last] = [Math.min(...days.keys()), Math.max(...days.keys())];
@@ -299,7 +302,7 @@ const ORDER: Readonly<Record<string, Entry>> = {
         rows: `(select ${payload} p, n v from ${table} order by k, n limit 1000000000)`,
         totals: asTheyAre,
       },
-      // All rows are in a single key range.
+      // Puts all rows into a single key range.
       {
         rows: `(select ${payload} p, n v from ${table} order by n * 0, n desc limit 1000000000)`,
         totals: asTheyAre,
@@ -343,7 +346,7 @@ const ORDER: Readonly<Record<string, Entry>> = {
           () => 1,
         ),
     ),
-    // So few rows are not distributed.
+    // Inputs with so few rows are not distributed.
     without: [...FEW, SMALL],
     terms: (n) => `select ${list(n, (at) => `n + ${at}`)}, count(distinct t) from one_group`,
   },

@@ -7,8 +7,8 @@ type Pair = readonly [left: Row | null, right: Row | null];
 const lastOf = (rows: readonly Row[]): Row | null => rows[rows.length - 1] ?? null;
 
 /**
- * Returns each left row with the last right row that has the same key and is not later (with
- * `strict`: that is earlier).
+ * Returns each left row with the last right row that has the same key and is not later than the
+ * left row. If `strict`, the right row must be earlier.
  */
 export function asof(
   left: readonly Row[],

@@ -1,7 +1,7 @@
 /**
- * LATERAL sub-queries for the last row before each row's time, which are ASOF JOINs, and similar
- * queries that are not. Runs on random tables and compares with a simple evaluation. Prints its
- * seed; SEED=n repeats a run.
+ * LATERAL sub-queries that find the last row before each row's time, and are therefore ASOF JOINs,
+ * and similar queries that are not. They run on random tables, and the results are compared with a
+ * simple evaluation. Prints its seed; SEED=n repeats a run.
  */
 import test from 'ava';
 

@@ -10,9 +10,9 @@ use tidemark_engine::{Database, EngineError, EngineResult, ExecuteOptions, State
 
 use crate::parser::parse;
 
-/// Encoded parameters: no types, and one row without values.
+/// Encoded parameters of a statement without parameters: no types, and one row without values.
 const NO_PARAMETERS: [u8; 4] = [0; 4];
-/// Length in bytes of the `D` byte and the message length.
+/// Length of a message header in bytes: the `D` byte and the message length.
 const MESSAGE_HEADER_BYTES: usize = 5;
 
 /// A database that exists while one test file runs.

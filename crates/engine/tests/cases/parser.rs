@@ -1,5 +1,5 @@
-//! Parses SQL into syntax trees in a JavaScript interpreter. The parser from `ts/sql` was bundled
-//! by `npm run generate`.
+//! Parses SQL into syntax trees in a JavaScript interpreter. It runs the parser of `ts/sql` from
+//! the bundle that `npm run generate` writes.
 
 use rquickjs::{CatchResultExt, Context, Function, Runtime};
 

@@ -197,7 +197,7 @@ fn constants_and_columns_have_the_same_cast_results() {
     assert!(compared > 400, "{compared}");
 }
 
-/// Returns the value of an expression that has no columns; `None` if it fails.
+/// Evaluates an expression that has no columns; `None` if the evaluation fails.
 fn evaluated(expr: &Expr) -> Option<ScalarValue> {
     let (schema, props) = (DFSchema::empty(), ExecutionProps::new());
     let context = PhysicalPlanningContext::default();

@@ -213,7 +213,7 @@ fn disallowed_tables_columns_and_sizes_are_rejected() {
     assert!(refused.is_too_large, "{refused:?}");
 }
 
-/// In a new table, one wide line adds columns to all rows.
+/// In a new table, one wide line adds its columns to every row.
 #[test]
 fn wide_rows_of_new_tables_are_rejected_before_they_are_written() {
     let mut message = String::from("t ");
@@ -270,8 +270,8 @@ fn values_of_sparse_columns_are_assigned_to_the_correct_rows() {
     }
 }
 
-/// A stream that is split into messages at every position. The next message continues an incomplete
-/// line.
+/// Splits a stream into messages at every position. If a message ends within a line, the next
+/// message continues that line.
 #[test]
 fn a_continued_message_ends_after_its_last_complete_line() {
     let stream =

@@ -161,7 +161,7 @@ fn parser_matches_a_simple_reference_parser() {
     }
 }
 
-/// Field values, and malformed variants as written by clients and users.
+/// Field values, both valid and malformed, as clients and users write them.
 const VALUES: &[&[u8]] = &[
     b"1",
     b"-12.75",
