@@ -1,6 +1,14 @@
 // Installs the tools and packages that only the tests need. Packages that cannot be installed are
 // listed, and the tests that need them report that they were skipped.
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 import { answers, root, run, toolsDirectory } from './steps.mjs';
@@ -249,6 +257,23 @@ async function jar(name, artifact) {
   }
 }
 
+/** Downloads Kafka Connect with its JDBC sink to `kafka-connect`. */
+async function kafkaConnect() {
+  const pom = join(root, 'test', 'clients', 'kafka-connect', 'pom.xml');
+  const folder = join(toolsDirectory, 'kafka-connect');
+  const installed = join(folder, 'pom.xml');
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === readFileSync(pom, 'utf8')) {
+    return;
+  }
+  rmSync(folder, { recursive: true, force: true });
+  const local = `-Dmaven.repo.local=${join(toolsDirectory, 'maven')}`;
+  const copy = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
+  const args = ['-q', '-B', '-f', pom, local, ...copy, `-DoutputDirectory=${folder}`];
+  if (await bring('kafka-connect', 'mvn', args)) {
+    copyFileSync(pom, installed);
+  }
+}
+
 /** Installs clients for Node.js, Java, Go and Rust. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
@@ -266,6 +291,7 @@ async function clients() {
   for (const [name, artifact] of Object.entries(JARS)) {
     await jar(name, artifact);
   }
+  await kafkaConnect();
   for (const name of ['pgx', 'gorm']) {
     const client = join(toolsDirectory, 'bin', `${name}-client`);
     const cwd = join(root, 'test', 'clients', name);
