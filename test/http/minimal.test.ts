@@ -1,18 +1,8 @@
 /** Health and metrics on a separate port with the same login. */
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-
 import test from 'ava';
 
+import { freePort } from '../free-port.js';
 import { startTestServer } from '../golden/server.js';
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 test('every path responds, /metrics has values, and all paths require the login', async (t) => {
   const port = await freePort();

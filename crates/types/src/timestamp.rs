@@ -103,15 +103,15 @@ impl ParsedTimestamp {
                 return start.checked_add((nanos / unit.nanos()).max(1));
             }
         };
-        // A year or month starts at midnight, because a string with an offset must contain a time.
+        // A year or month starts at midnight, because a string with an offset must contain a day.
         let micros = self.seconds.checked_mul(1_000_000)?;
         let end_seconds = add_months(micros, months).div_euclid(1_000_000);
         end_seconds.checked_mul(unit.per_second())
     }
 }
 
-/// Parses `yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]][Z|±HH[[:]mm]]][ zone]]]`, where zone is `UTC`,
-/// `GMT`, `Z` or a region name. No other characters may precede or follow.
+/// Parses `yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]][Z|±HH[[:]mm]]][ ±HH[[:]mm]][ zone]]]`, where
+/// zone is `UTC`, `GMT`, `Z` or a region name. No other characters may precede or follow.
 #[must_use]
 pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
     let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
@@ -130,14 +130,20 @@ pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
     let midnight = date.to_days() * SECONDS_PER_DAY;
     let mut parsed = ParsedTimestamp { seconds: midnight, nanos: 0, granularity, zoned: false };
     let has_day = matches!(granularity, Granularity::Nanos(_));
-    if has_day && (cursor.eat(b'T') || cursor.space_before(|byte| byte.is_ascii_digit())) {
-        let time = cursor.time()?;
-        parsed.granularity = Granularity::Nanos(time.granularity_nanos);
-        parsed.nanos = time.nanos;
-        parsed.seconds += time.seconds;
-        // Drivers may write a space between time and offset, which PostgreSQL accepts.
-        cursor.space_before(|byte| matches!(byte, b'+' | b'-'));
-        if let Some(offset) = read_offset(cursor.bytes, &mut cursor.at)? {
+    if has_day {
+        let is_timed = cursor.eat(b'T') || cursor.space_before(|byte| byte.is_ascii_digit());
+        if is_timed {
+            let time = cursor.time()?;
+            parsed.granularity = Granularity::Nanos(time.granularity_nanos);
+            parsed.nanos = time.nanos;
+            parsed.seconds += time.seconds;
+        }
+        // Drivers may write a space between time and offset, which PostgreSQL accepts. JDBC drivers
+        // write a date in the same way, with the offset of its midnight.
+        let is_spaced = cursor.space_before(|byte| matches!(byte, b'+' | b'-'));
+        if (is_timed || is_spaced)
+            && let Some(offset) = read_offset(cursor.bytes, &mut cursor.at)?
+        {
             parsed.seconds -= offset;
             parsed.zoned = true;
         }
@@ -328,6 +334,8 @@ mod tests {
             ("2024-05-17 13:45:56.5 utc", "2024-05-17T13:45:56.500000Z"),
             ("2024-05-17T13:45:56 Z", "2024-05-17T13:45:56.000000Z"),
             ("2024-05-17 13:45 GMT", "2024-05-17T13:45:00.000000Z"),
+            ("2024-05-17 +00", "2024-05-17T00:00:00.000000Z"),
+            ("2024-05-17 -05:30", "2024-05-17T05:30:00.000000Z"),
             ("2024-05-17 UTC", "2024-05-17T00:00:00.000000Z"),
             ("2024-05-17 13:45:56 Europe/Berlin", "2024-05-17T11:45:56.000000Z"),
             ("2024-01-17 america/new_york", "2024-01-17T05:00:00.000000Z"),
@@ -359,6 +367,10 @@ mod tests {
             "2024-01-01 00:00:00 UTC+1",
             "2024-01-01 00:00:00 Nowhere/City",
             "2024-01 UTC",
+            "2024-01 +00",
+            "2024-01-01+00",
+            "2024-01-01 +",
+            "2024-01-01 +00 UTC",
             "2024-01-01T UTC",
             "2024-01-01T00:00:00.1234567890",
             " 2024",
