@@ -58,7 +58,7 @@ export async function buildAddon({ fromSource = false } = {}) {
  */
 async function usePublished() {
   const template = join(root, 'native', 'npm', platformName(), 'package.json');
-  // Until the project has an address and publishes, its names on npm could belong to anybody.
+  // Until the project has an address and publishes, its names on npm may belong to somebody else.
   const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   if (repository === undefined || !existsSync(template)) {
     return false;

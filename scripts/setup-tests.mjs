@@ -40,6 +40,16 @@ const PYTHON_PACKAGES = {
  * Installed in a separate environment, because it requires different versions of shared packages.
  */
 const DBT_PACKAGES = ['dbt-core==1.10.15', 'dbt-postgres==1.10.0'];
+/** QuestDB's dialect with the versions that Superset uses, in an environment of its own too. */
+const SUPERSET_PACKAGES = [
+  'questdb-connect==1.1.4',
+  'psycopg2-binary==2.9.10',
+  'SQLAlchemy==1.4.54',
+  'pandas==2.1.4',
+  'numpy==1.26.4',
+  'marshmallow==3.26.1',
+  'flask-babel==4.0.0',
+];
 /** Checkers for the files in scripts/dist. */
 const DEPLOY_PACKAGES = [
   'check-jsonschema==0.39.0',
@@ -292,10 +302,11 @@ async function clients() {
     await jar(name, artifact);
   }
   await kafkaConnect();
-  for (const name of ['pgx', 'gorm']) {
+  for (const name of ['pgx', 'gorm', 'grafana']) {
     const client = join(toolsDirectory, 'bin', `${name}-client`);
     const cwd = join(root, 'test', 'clients', name);
-    if (!existsSync(client) || statSync(client).mtimeMs < statSync(join(cwd, 'main.go')).mtimeMs) {
+    const sources = readdirSync(cwd).filter((file) => /\.go$|^go\./.test(file));
+    if (timeOf(client) < Math.max(...sources.map((file) => timeOf(join(cwd, file))))) {
       await bring(name, 'go', ['build', '-o', client, '.'], { cwd });
     }
   }
@@ -363,6 +374,7 @@ export async function setupTests() {
   ]);
   await pythonPackages();
   await pythonEnvironment('dbt', 'dbt', DBT_PACKAGES);
+  await pythonEnvironment('superset', 'flask', SUPERSET_PACKAGES);
   await pythonEnvironment('deploy', 'kubernetes-validate', DEPLOY_PACKAGES);
   await clients();
   await alertRules();

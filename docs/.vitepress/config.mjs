@@ -88,7 +88,8 @@ const SECTIONS = {
     ['connect/dotnet-odbc-bi', '.NET, ODBC and BI tools'],
     ['connect/ruby-php-perl', 'Ruby, PHP and Perl'],
     ['connect/psql-and-admin', 'psql and admin tools'],
-    ['connect/dashboards', 'Grafana, Superset, Metabase'],
+    ['connect/grafana', 'Grafana'],
+    ['connect/superset', 'Superset'],
     ['connect/dbt-and-migrations', 'dbt and migrations'],
   ],
   Operate: [

@@ -17,7 +17,7 @@ To connect, see [Python](connect/python.md),
 [.NET, ODBC and BI tools](connect/dotnet-odbc-bi.md),
 [Ruby, PHP and Perl](connect/ruby-php-perl.md),
 [psql and administration tools](connect/psql-and-admin.md),
-[Grafana, Superset and Metabase](connect/dashboards.md) and
+[Grafana](connect/grafana.md), [Superset](connect/superset.md) and
 [dbt and migrations](connect/dbt-and-migrations.md). To send rows, see
 [Send rows](connect/ingestion.md), [Telegraf](connect/telegraf.md) and
 [Kafka Connect](connect/kafka-connect.md). [Wire protocol](wire-protocol.md#clients-that-are-tested)

@@ -112,7 +112,7 @@ export class Changes {
     return await this.#next(principal, effects, run);
   }
 
-  /** Throws if nobody would own a new table. */
+  /** Throws if a new table would have no owner. */
   requireOwner(principal: Principal, { table, creates, owner }: ImportTarget): void {
     if (creates) {
       this.#checkOwners(principal, [{ effect: 'create', table, owner }]);

@@ -370,8 +370,7 @@ impl Storage {
                 ticket.finish(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
             }
         }
-        // Conflicts are reported last, so that the next attempt already sees the conflicting change
-        // in this group.
+        // Reported last, so that the next attempt already sees the conflicting change.
         for (ticket, error) in refused {
             ticket.finish(Err(error));
         }
