@@ -583,7 +583,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     always!("has_language_privilege", Boolean, yes, "whether the user may use a language"),
     always!("has_tablespace_privilege", Boolean, yes, "whether the user may use a tablespace"),
     always!("has_server_privilege", Boolean, yes, "whether the user may use a foreign server"),
-    always!("has_foreign_data_wrapper_privilege", Boolean, yes, "whether the user may use a foreign-data wrapper"),
+    always!(
+        "has_foreign_data_wrapper_privilege",
+        Boolean,
+        yes,
+        "whether the user may use a foreign-data wrapper"
+    ),
     always!("has_parameter_privilege", Boolean, yes, "whether the user may set a parameter"),
     always!("pg_has_role", Boolean, yes, "whether the user is a member of a role"),
 ];

@@ -403,7 +403,11 @@ pub(crate) const SHOWN: &[Shown] = &[
     shown("has_language_privilege", "", "has_language_privilege('sql', 'USAGE')"),
     shown("has_tablespace_privilege", "", "has_tablespace_privilege('pg_default', 'CREATE')"),
     shown("has_server_privilege", "", "has_server_privilege('s', 'USAGE')"),
-    shown("has_foreign_data_wrapper_privilege", "", "has_foreign_data_wrapper_privilege('w', 'USAGE')"),
+    shown(
+        "has_foreign_data_wrapper_privilege",
+        "",
+        "has_foreign_data_wrapper_privilege('w', 'USAGE')",
+    ),
     shown("has_parameter_privilege", "", "has_parameter_privilege('TimeZone', 'SET')"),
     shown("pg_has_role", "", "pg_has_role('pg_read_all_stats', 'USAGE')"),
     shown("pg_advisory_lock", "", "pg_advisory_lock(42)"),
