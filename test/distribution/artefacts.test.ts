@@ -214,11 +214,12 @@ function serviceChecks(commands: readonly { readonly code: string }[], hour: str
     test "$(systemctl show --property Result --value tidemark)" = success
     install -d -o 54321 -g 54321 /tmp/hour
     ${UNKNOWN_USER.join(' ')} tidemark serve --demo --root /tmp/hour > /dev/null 2>&1 &
+    server=$!
     ${ready}
     ${hour}
     echo '${MARKER}'
-    kill %1
-    wait %1
+    kill $server
+    wait $server
     systemctl start tidemark
     dpkg --remove tidemark
     ! systemctl is-active tidemark

@@ -190,7 +190,8 @@ export function differing(
   printed: string,
 ): readonly string[] {
   return examples.flatMap(({ language, code, output }, at) => {
-    const [, rest = ''] = printed.split(`${marker}${at}\n`);
+    // A trace of the shell may show the markers before.
+    const rest = printed.split(`${marker}${at}\n`).at(-1) ?? '';
     const [found = ''] = rest.split(marker);
     return output === null || fits(language, found, output) ? [] : [`${code}\n${found}`];
   });

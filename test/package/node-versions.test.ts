@@ -14,6 +14,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 
 import { examplesIn, runExamples } from '../documentation/examples.js';
+import { until } from '../until.js';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
@@ -144,9 +145,12 @@ async function createUser(binary: string): Promise<User> {
         });
       }
       const stop = async (): Promise<void> => {
-        if (child.exitCode === null && child.signalCode === null && child.pid !== undefined) {
-          process.kill(-child.pid, 'SIGTERM');
+        const { pid } = child;
+        if (child.exitCode === null && child.signalCode === null && pid !== undefined) {
+          process.kill(-pid, 'SIGTERM');
           await exited;
+          // The server is a child of npx, and may end after it.
+          await until(() => !isRunning(pid), 'the server ends');
         }
       };
       while (!READY.test(output) && child.exitCode === null) {
@@ -159,6 +163,15 @@ async function createUser(binary: string): Promise<User> {
       return { url, stop };
     },
   };
+}
+
+/** Whether any process of a process group is running. */
+function isRunning(group: number): boolean {
+  try {
+    return process.kill(-group, 0);
+  } catch {
+    return false;
+  }
 }
 
 async function sizeOf(folder: string): Promise<number> {
