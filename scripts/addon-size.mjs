@@ -1,10 +1,9 @@
-// npm run addon-size [-- FILE]: prints the code size of each crate in the addon, the largest first.
-// Generic code counts for the crate that defines it. FILE is a library with symbols, by default the
-// one that cargo built.
+// npm run addon-size: links the addon with its symbols, and prints the size of each crate's code and
+// data, the largest first. Generic code counts for the crate that defines it.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 
-import { targetDirectory } from './steps.mjs';
+import { must, targetDirectory } from './steps.mjs';
 
 const SHOWN = 25;
 const KIB = 1024;
@@ -35,8 +34,9 @@ function sizes(file) {
   return [...bytes].sort(([, one], [, other]) => other - one);
 }
 
-const library = process.argv[2] ?? join(targetDirectory, 'release', 'libtidemark_native.so');
-const all = sizes(library);
+const build = ['build', '--locked', '--release', '--quiet', '-p', 'tidemark-native'];
+await must('cargo', build, { env: { TIDEMARK_SYMBOLS: '1' } });
+const all = sizes(join(targetDirectory, 'release', 'libtidemark_native.so'));
 const total = all.reduce((sum, [, bytes]) => sum + bytes, 0);
 const rest = all.slice(SHOWN).reduce((sum, [, bytes]) => sum + bytes, 0);
 for (const [name, bytes] of [...all.slice(0, SHOWN), ['all others', rest], ['total', total]]) {
