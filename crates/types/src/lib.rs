@@ -22,6 +22,7 @@ mod parameter;
 mod parameter_items;
 mod partition;
 pub mod period;
+mod postgres_pattern;
 mod sql_type;
 pub mod text_array;
 pub mod timestamp;

@@ -6,6 +6,7 @@
 
 use crate::calendar::CivilDate;
 use crate::error::{EngineError, EngineResult, ErrorCode};
+use crate::postgres_pattern;
 use crate::timestamp::TimestampUnit;
 use crate::zone::Zone;
 
@@ -13,20 +14,26 @@ use crate::zone::Zone;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimestampPattern {
     elements: Vec<PatternElement>,
+    /// Whether a string may go on after the last element.
+    may_continue: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum PatternElement {
+pub(crate) enum PatternElement {
     Literal(String),
     /// A quote: written literally, as in `QuestDB`, and skipped during parsing.
     Quote,
+    /// Any number of blanks and punctuation characters, for parsing only.
+    Separators,
     Field(Field),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Field {
+pub(crate) enum Field {
     Era,
     Year(Width),
+    /// Two digits of the year between 1970 and 2069, for parsing only.
+    ShortYear,
     IsoYear,
     Month(Width),
     MonthShort,
@@ -62,9 +69,40 @@ enum Field {
 
 /// Number of digits in a numeric field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Width {
+pub(crate) enum Width {
     Greedy,
     Exactly(usize),
+}
+
+impl Field {
+    /// Returns the width of a numeric field whose width may differ.
+    pub(crate) fn width_mut(&mut self) -> Option<&mut Width> {
+        match self {
+            Self::Year(width)
+            | Self::Month(width)
+            | Self::Week(width)
+            | Self::Day(width)
+            | Self::Hour24(width)
+            | Self::Hour12From1(width)
+            | Self::Minute(width)
+            | Self::Second(width) => Some(width),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the field is a number.
+    pub(crate) fn is_number(mut self) -> bool {
+        let has_width = self.width_mut().is_some();
+        has_width
+            || matches!(
+                self,
+                Self::ShortYear
+                    | Self::IsoYear
+                    | Self::DayOfYear
+                    | Self::DayNumber
+                    | Self::Fraction { .. }
+            )
+    }
 }
 
 use Width::{Exactly, Greedy};
@@ -191,22 +229,41 @@ impl TimestampPattern {
         if !literal.is_empty() {
             elements.push(PatternElement::Literal(literal));
         }
-        Ok(Self { elements })
+        Ok(Self { elements, may_continue: false })
+    }
+
+    /// Compiles a pattern for parsing. In addition to the patterns of [`Self::compile`], it accepts
+    /// `PostgreSQL`'s, which are recognised by elements such as `HH24`, `MI` and `DD`. As in
+    /// `PostgreSQL`, separators then match any separators, and a string may continue after the last
+    /// element. An element that cannot be parsed is an [`ErrorCode::InvalidValue`].
+    pub fn compile_parser(pattern: &str) -> EngineResult<Self> {
+        if pattern.len() > MAX_PATTERN_BYTES || !postgres_pattern::is_postgres(pattern) {
+            return Self::compile(pattern);
+        }
+        Ok(Self { elements: postgres_pattern::compile(pattern)?, may_continue: true })
     }
 
     /// Parses a complete string; `None` when it does not match or is not a valid timestamp.
     #[must_use]
     pub fn parse(&self, text: &str, unit: TimestampUnit) -> Option<i64> {
         let mut fields = Fields::default();
-        let mut rest = text;
-        for element in &self.elements {
+        let mut rest = if self.may_continue { text.trim_start() } else { text };
+        for (index, element) in self.elements.iter().enumerate() {
             rest = match element {
                 PatternElement::Literal(literal) => rest.strip_prefix(literal.as_str())?,
                 PatternElement::Quote => rest,
+                PatternElement::Separators => {
+                    let next = self.elements.get(index + 1);
+                    // The sign of an offset is no separator.
+                    let signed = next == Some(&PatternElement::Field(Field::Offset));
+                    rest.trim_start_matches(|c: char| {
+                        !c.is_alphanumeric() && !(signed && matches!(c, '+' | '-'))
+                    })
+                }
                 PatternElement::Field(field) => fields.read(*field, rest)?,
             };
         }
-        if rest.is_empty() { fields.to_timestamp(unit) } else { None }
+        if self.may_continue || rest.is_empty() { fields.to_timestamp(unit) } else { None }
     }
 
     /// Appends the formatted timestamp.
@@ -216,6 +273,7 @@ impl TimestampPattern {
             match element {
                 PatternElement::Literal(literal) => out.extend_from_slice(literal.as_bytes()),
                 PatternElement::Quote => out.push(b'\''),
+                PatternElement::Separators => out.push(b' '),
                 PatternElement::Field(field) => moment.write(*field, out),
             }
         }
@@ -254,6 +312,11 @@ impl Fields {
                 let (year, digits, rest) = number(text, width, 9)?;
                 let short = digits == 2;
                 self.year = Some(if short { 2_000 + year } else { year } as i32);
+                Some(rest)
+            }
+            Field::ShortYear => {
+                let (year, _, rest) = number(text, Exactly(2), 2)?;
+                self.year = Some(if year < 70 { 2_000 + year } else { 1_900 + year } as i32);
                 Some(rest)
             }
             Field::IsoYear => {
@@ -430,7 +493,9 @@ impl TimestampFields {
         let month = usize::from(date.month) - 1;
         match field {
             Field::Era => out.extend_from_slice(if date.year < 1 { b"BC" } else { b"AD" }),
-            Field::Year(Exactly(2)) => digits(out, i64::from(year % 100), Exactly(2)),
+            Field::Year(Exactly(2)) | Field::ShortYear => {
+                digits(out, i64::from(year % 100), Exactly(2))
+            }
             Field::Year(Exactly(3)) => digits(out, i64::from(year % 1_000), Exactly(3)),
             Field::Year(width) => digits(out, i64::from(year), width),
             Field::IsoYear => digits(out, i64::from(date.iso_week().0), Exactly(4)),
@@ -545,6 +610,47 @@ mod tests {
             ("bad", "yyyy"),
         ] {
             assert_eq!(read(text, pattern), None, "{text} {pattern}");
+        }
+    }
+
+    /// Expected values are `PostgreSQL`'s output.
+    #[test]
+    fn patterns_of_postgresql_are_parsed() {
+        for (text, pattern, expected) in [
+            (
+                "2026-01-01 00:00:00.000000",
+                "YYYY-MM-DD HH24:MI:SS.US",
+                "2026-01-01T00:00:00.000000Z",
+            ),
+            ("2026-01-02", "YYYY-MM-DD", "2026-01-02T00:00:00.000000Z"),
+            ("2026-1-2 3:4", "yyyy-mm-dd hh24:mi", "2026-01-02T03:04:00.000000Z"),
+            ("20260102030405", "YYYYMMDDHH24MISS", "2026-01-02T03:04:05.000000Z"),
+            ("05 Dec 2000", "DD Mon YYYY", "2000-12-05T00:00:00.000000Z"),
+            ("05 December 2000", "DD Month YYYY", "2000-12-05T00:00:00.000000Z"),
+            ("2000/JUN", "YYYY-MON", "2000-06-01T00:00:00.000000Z"),
+            ("01:30 PM", "HH12:MI AM", "1970-01-01T13:30:00.000000Z"),
+            ("12.3", "MI.MS", "1970-01-01T00:12:00.300000Z"),
+            ("2026-01-02 10:11:12", "YYYY-MM-DD", "2026-01-02T00:00:00.000000Z"),
+            ("2026-01-02T10:11", "YYYY-MM-DDTHH24:MI", "2026-01-02T10:11:00.000000Z"),
+            ("2026-01-02T10:11", "YYYY-MM-DD\"T\"HH24:MI", "2026-01-02T10:11:00.000000Z"),
+            ("99-03-04", "YY-MM-DD", "1999-03-04T00:00:00.000000Z"),
+            ("2026 033", "YYYY DDD", "2026-02-02T00:00:00.000000Z"),
+            ("2026-01-02 10:00 +02", "YYYY-MM-DD HH24:MI TZH", "2026-01-02T08:00:00.000000Z"),
+        ] {
+            let pattern = TimestampPattern::compile_parser(pattern).unwrap();
+            let value = pattern.parse(text, TimestampUnit::Micros);
+            let shown = value.map(|value| iso_text(value, TimestampUnit::Micros));
+            assert_eq!(shown.as_deref(), Some(expected), "{text}");
+        }
+        for (pattern, element) in [("YYYY-MM-DD Q", "Q"), ("DD J", "J"), ("DD x MM", "x")] {
+            let refused = TimestampPattern::compile_parser(pattern).unwrap_err();
+            let expected = format!("pattern element '{element}' cannot be used to parse a date");
+            assert_eq!(refused.message, expected);
+        }
+        for pattern in ["yyyy-MM-dd", "yyyy-MM-ddTHH:mm:ss.SSSUUUZ", "dd MMM yyyy 'MI'", "YYYY-MM"]
+        {
+            let same = TimestampPattern::compile(pattern);
+            assert_eq!(TimestampPattern::compile_parser(pattern), same, "{pattern}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tidemark_types::EngineResult;
 use tidemark_types::timestamp::TimestampUnit;
 use tidemark_types::timestamp_pattern::TimestampPattern;
 
@@ -14,16 +15,19 @@ use crate::signature::Bound;
 /// Index of the pattern argument.
 const PATTERN: usize = 1;
 
-/// Returns the pattern, if it is constant.
-fn pattern_of(bound: &Bound<'_>) -> Result<Option<TimestampPattern>, ResolveError> {
+/// Compiles the pattern, if it is constant.
+fn pattern_of(
+    bound: &Bound<'_>,
+    compile: fn(&str) -> EngineResult<TimestampPattern>,
+) -> Result<Option<TimestampPattern>, ResolveError> {
     let text = bound.arguments.get(PATTERN).and_then(Argument::text);
-    text.map(|text| TimestampPattern::compile(&text))
+    text.map(|text| compile(&text))
         .transpose()
         .map_err(|error| ResolveError::InvalidArgument { index: PATTERN, message: error.message })
 }
 
 pub(super) fn to_str(bound: &Bound<'_>) -> KernelResult {
-    let known = pattern_of(bound)?;
+    let known = pattern_of(bound, TimestampPattern::compile)?;
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 0)?;
         let patterns = call.texts(PATTERN)?;
@@ -60,7 +64,7 @@ pub(super) fn from_day(_: &Bound<'_>) -> KernelResult {
 /// Builds the kernel that parses strings with a pattern, or as ISO timestamps if there is no
 /// pattern.
 pub(super) fn from_str(bound: &Bound<'_>) -> KernelResult {
-    let known = pattern_of(bound)?;
+    let known = pattern_of(bound, TimestampPattern::compile_parser)?;
     let iso = bound.types.len() == 1;
     let unit = unit_of(bound.returns).unwrap_or(TimestampUnit::Micros);
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -72,7 +76,7 @@ pub(super) fn from_str(bound: &Bound<'_>) -> KernelResult {
                 _ if iso => tidemark_types::timestamp::parse(text, unit),
                 (Some(pattern), _) => pattern.parse(text, unit),
                 (None, Some(pattern)) => {
-                    TimestampPattern::compile(pattern).map_err(stopped)?.parse(text, unit)
+                    TimestampPattern::compile_parser(pattern).map_err(stopped)?.parse(text, unit)
                 }
                 (None, None) => None,
             })
