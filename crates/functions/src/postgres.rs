@@ -590,6 +590,26 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "whether the user may use a foreign-data wrapper"
     ),
     always!("has_parameter_privilege", Boolean, yes, "whether the user may set a parameter"),
+    pure(
+        "pg_blocking_pids",
+        &[direct(&[Is(Int)], String, |call| word(call, "{}"))],
+        "connections that block a connection; there are none, because no statement holds locks",
+    ),
+    pure(
+        "pg_last_wal_receive_lsn",
+        &[direct(&[], String, no_text)],
+        "last log position that a standby received; null, because the server is no standby",
+    ),
+    pure(
+        "pg_last_wal_replay_lsn",
+        &[direct(&[], String, no_text)],
+        "last log position that a standby applied; null, because the server is no standby",
+    ),
+    pure(
+        "pg_last_xact_replay_timestamp",
+        &[direct(&[], String, no_text)],
+        "time of the last transaction that a standby applied; null, because the server is no standby",
+    ),
     always!("pg_has_role", Boolean, yes, "whether the user is a member of a role"),
 ];
 

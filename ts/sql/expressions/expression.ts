@@ -42,6 +42,10 @@ const MARK_OPERATORS = new Map<string, readonly [BinaryOperator, number]>([
   ['!~', ['NotMatches', LEVEL_EQUALITY]],
   ['~*', ['Matches', LEVEL_EQUALITY]],
   ['!~*', ['NotMatches', LEVEL_EQUALITY]],
+  ['~~', ['Like', LEVEL_EQUALITY]],
+  ['!~~', ['NotLike', LEVEL_EQUALITY]],
+  ['~~*', ['ILike', LEVEL_EQUALITY]],
+  ['!~~*', ['NotILike', LEVEL_EQUALITY]],
 ]);
 
 const WORD_LEVELS = new Map<string, number>([
@@ -160,7 +164,7 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
  * pattern.
  */
 function matched(p: Parser, mark: string, right: NodeId): NodeId {
-  if (!mark.endsWith('~*')) {
+  if (mark !== '~*' && mark !== '!~*') {
     return right;
   }
   const { start, end } = p.spanOf(right);

@@ -93,13 +93,13 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
         SqlType::Float => parsed!(Float32Type, parse::float),
         SqlType::Double => parsed!(Float64Type, parse::double),
         SqlType::Date => {
-            parsed!(TimestampMillisecondType, |text| timestamp::parse(text, TimestampUnit::Millis))
+            parsed!(TimestampMillisecondType, |text| time(text, TimestampUnit::Millis))
         }
         SqlType::Timestamp => {
-            parsed!(TimestampMicrosecondType, |text| timestamp::parse(text, TimestampUnit::Micros))
+            parsed!(TimestampMicrosecondType, |text| time(text, TimestampUnit::Micros))
         }
         SqlType::TimestampNs => {
-            parsed!(TimestampNanosecondType, |text| timestamp::parse(text, TimestampUnit::Nanos))
+            parsed!(TimestampNanosecondType, |text| time(text, TimestampUnit::Nanos))
         }
         SqlType::DoubleArray(dimensions) => arrays_from_text(texts, dimensions, mode),
         SqlType::Binary => bytes(texts),
@@ -170,6 +170,11 @@ fn means_null(text: &str, to: SqlType) -> bool {
         || to == SqlType::Ipv4 && text == "0.0.0.0"
         || number && text == "null"
         || to.is_floating() && (text == "NaN" || text.ends_with("Infinity"))
+}
+
+/// Parses a time. `epoch` is `PostgreSQL`'s name of 1970-01-01.
+fn time(text: &str, unit: TimestampUnit) -> Option<i64> {
+    timestamp::parse(text, unit).or_else(|| text.eq_ignore_ascii_case("epoch").then_some(0))
 }
 
 fn fixed<const N: usize>(

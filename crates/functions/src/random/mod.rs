@@ -494,6 +494,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         "one of the arguments, or a value from a generated list: (list size, min, max, null rate)",
     ),
     volatile("rnd_uuid4", &[direct(&[], Uuid, uuid)], "random UUID (version 4)"),
+    volatile("uuid_generate_v4", &[direct(&[], Uuid, uuid)], "random UUID (version 4)"),
     volatile("gen_random_uuid", &[direct(&[], Uuid, uuid)], "random UUID (version 4)"),
     volatile(
         "rnd_long256",

@@ -164,7 +164,13 @@ impl Binder<'_> {
     pub(crate) fn session_value(&self, name: &str) -> Option<Typed> {
         let now = || self.context.now();
         Some(match name {
-            "now" | "systimestamp" | "current_timestamp" | "localtimestamp" => Typed::literal(
+            "now"
+            | "systimestamp"
+            | "current_timestamp"
+            | "localtimestamp"
+            | "clock_timestamp"
+            | "statement_timestamp"
+            | "transaction_timestamp" => Typed::literal(
                 ScalarValue::TimestampMicrosecond(Some(now()), None),
                 SqlType::Timestamp,
             ),
