@@ -13,6 +13,7 @@ test('every documented error example fails with the documented message', async (
     return (JSON.parse(body.toString()) as { error?: string }).error;
   };
   t.is(await run('CREATE TABLE t (v INT, ts TIMESTAMP) TIMESTAMP(ts)'), undefined);
+  t.is(await run('CREATE TABLE n (a INT NOT NULL)'), undefined);
   const expected: Record<string, string> = {};
   const found: Record<string, string | undefined> = {};
   for (const { example } of Object.values(EXPLAINED)) {

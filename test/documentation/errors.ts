@@ -77,6 +77,14 @@ export const EXPLAINED: Readonly<Record<ErrorCode, Explained>> = {
       message: 'inconvertible value: x [CHAR -> INT]',
     },
   },
+  NullValue: {
+    meaning: 'A row has no value for a column that is NOT NULL.',
+    remedy: 'Add a value, or give the column a DEFAULT.',
+    example: {
+      sql: 'INSERT INTO n VALUES (null)',
+      message: "column 'a' is NOT NULL: expected a value",
+    },
+  },
   InvalidEncoding: {
     meaning: 'The bytes are not valid UTF-8, or a string contains a zero byte.',
     remedy: 'Send UTF-8. CSV imports accept other encodings with the parameter `encoding`.',

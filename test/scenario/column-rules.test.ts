@@ -1,6 +1,7 @@
 /** DEFAULT, NOT NULL and RETURNING in INSERT, import, UPDATE and ALTER TABLE, and after a kill. */
 import test from 'ava';
 
+import { pgClient } from '../pg-client.js';
 import { exec, restart, rows, run, withServer } from './statements.js';
 
 const TABLE = `CREATE TABLE t (ts TIMESTAMP DEFAULT '2024-01-05', s SYMBOL DEFAULT 'none' NOT NULL,
@@ -141,6 +142,29 @@ test('an INSERT returns the number of inserted rows', async (t) => {
     const failed = await exec(server, 'INSERT INTO t (i) VALUES (4) RETURNING sum(i)');
     t.regex(failed.error ?? '', /not allowed in RETURNING/);
     t.deepEqual(await rows(server, 'SELECT count() FROM t'), [[100_003]]);
+    return server;
+  });
+});
+
+test('a missing required value has the SQLSTATE of PostgreSQL over the wire', async (t) => {
+  await withServer(async (server) => {
+    await run(server, 'CREATE TABLE t (i INT NOT NULL, v INT)');
+    await run(server, 'INSERT INTO t VALUES (1, 1)');
+    const client = pgClient(server.pg);
+    await client.connect();
+    const refused: readonly (string | { text: string; values: unknown[] })[] = [
+      'INSERT INTO t VALUES (null, 1)',
+      'INSERT INTO t (v) VALUES (1)',
+      'INSERT INTO t SELECT null, v FROM t',
+      { text: 'INSERT INTO t VALUES ($1, $2)', values: [null, 1] },
+      'UPDATE t SET i = null',
+      'UPDATE t SET i = DEFAULT',
+    ];
+    for (const statement of refused) {
+      await t.throwsAsync(client.query(statement), { code: '23502' }, JSON.stringify(statement));
+    }
+    await client.end();
+    t.deepEqual(await rows(server, 'SELECT * FROM t'), [[1, 1]]);
     return server;
   });
 });

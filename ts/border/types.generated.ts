@@ -1506,6 +1506,7 @@ export const ERROR_CODES = [
   'TypeMismatch',
   'InvalidValue',
   'InvalidCell',
+  'NullValue',
   'InvalidEncoding',
   'InvalidBinary',
   'InvalidCopyData',

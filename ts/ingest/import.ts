@@ -77,6 +77,7 @@ export interface ImportAnswer {
  */
 const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
   'InvalidValue',
+  'NullValue',
   'InvalidName',
   'TypeMismatch',
   'TableNotFound',

@@ -40,6 +40,7 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   TypeMismatch: ofText('42804'),
   InvalidValue: ofText('22P02'),
   InvalidCell: ofText('22P02'),
+  NullValue: ofText('23502'),
   InvalidEncoding: ofText('22021'),
   InvalidBinary: ofText('22P03'),
   InvalidCopyData: ofText('22P04'),

@@ -465,7 +465,7 @@ impl CsvReader {
             return Ok(self.drop_row());
         }
         let message = format!("{message} [line={line}, col={field}]");
-        Err(EngineError::new(ErrorCode::InvalidValue, message))
+        Err(EngineError::new(ErrorCode::NullValue, message))
     }
 
     /// Handles a line with too many fields or without a designated timestamp.

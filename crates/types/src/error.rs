@@ -49,6 +49,8 @@ pub enum ErrorCode {
     InvalidValue,
     /// A value in a row cannot be converted; the span covers the converted expression.
     InvalidCell,
+    /// A column that is NOT NULL gets no value.
+    NullValue,
     /// Invalid UTF-8, or a string that contains a NUL byte.
     InvalidEncoding,
     /// A binary value does not match its declared type.

@@ -25,6 +25,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'InvalidValue',
   'InvalidCell',
+  'NullValue',
   'InvalidEncoding',
   'InvalidBinary',
   'TypeMismatch',

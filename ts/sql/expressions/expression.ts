@@ -412,7 +412,7 @@ function unary(p: Parser): NodeId {
   const start = p.start();
   const mark = p.kind() === TokenKind.Mark ? p.value() : '';
   const operator =
-    mark === '-' ? 'Minus' : mark === '+' ? 'Plus' : mark === '~' ? 'BitNot' : undefined;
+    mark === '-' ? 'Minus' : mark === '+' ? 'Plus' : /^~~?$/.test(mark) ? 'BitNot' : undefined;
   if (operator === undefined && !p.at('NOT')) {
     return postfix(p);
   }
@@ -422,6 +422,10 @@ function unary(p: Parser): NodeId {
     failMissing(p, name, start, 0, 1);
   }
   const operand = p.nested(() => (operator === undefined ? binary(p, LEVEL_EQUALITY) : unary(p)));
-  const node = { kind: 'Unary', operator: operator ?? 'Not', operand } as const;
-  return p.add(node, start, p.lastEnd(), operand);
+  const apply = (to: NodeId, from: number): NodeId => {
+    const node = { kind: 'Unary', operator: operator ?? 'Not', operand: to } as const;
+    return p.add(node, from, p.lastEnd(), to);
+  };
+  // Two prefix operators are one mark, which is LIKE between operands.
+  return mark === '~~' ? apply(apply(operand, start + 1), start) : apply(operand, start);
 }

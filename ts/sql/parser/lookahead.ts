@@ -4,7 +4,7 @@ import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from './parser.js';
 
 /** Marks that can start an operand. */
-const OPERAND_MARKS: ReadonlySet<string> = new Set(['(', '[', '-', '+', '~', '?', '*']);
+const OPERAND_MARKS: ReadonlySet<string> = new Set(['(', '[', '-', '+', '~', '~~', '?', '*']);
 
 /** Words that start an operand. */
 const OPERAND_WORDS = ['CASE', 'CAST', 'NOT', 'NULL', 'TRUE', 'FALSE', 'ARRAY', 'EXISTS'];

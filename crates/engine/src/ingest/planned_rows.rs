@@ -281,7 +281,7 @@ impl Planned {
                     "column '{}' of '{}' is NOT NULL: expected a value",
                     column.name, schema.name
                 );
-                return Err(EngineError::new(ErrorCode::InvalidValue, message));
+                return Err(EngineError::new(ErrorCode::NullValue, message));
             }
         }
         Ok(())

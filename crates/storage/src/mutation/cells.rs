@@ -22,7 +22,7 @@ pub(crate) fn check_type(
     };
     if column.not_null && array.logical_null_count() > 0 {
         let message = format!("column '{}' is NOT NULL: expected a value", column.name);
-        return Err(EngineError::new(ErrorCode::InvalidValue, message));
+        return Err(EngineError::new(ErrorCode::NullValue, message));
     }
     if fits {
         return check_cells(column, array, options);

@@ -164,7 +164,7 @@ pub(crate) fn check_required(
                 "column '{}' is NOT NULL and has no DEFAULT: expected a value",
                 column.name
             );
-            Err(error::at(ErrorCode::InvalidValue, message, name))
+            Err(error::at(ErrorCode::NullValue, message, name))
         }
         None => Ok(()),
     }

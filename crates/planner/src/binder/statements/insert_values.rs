@@ -287,7 +287,7 @@ impl<'t> ValueRows<'t> {
 
 fn null_value(column: &ColumnSchema) -> EngineError {
     let message = format!("column '{}' is NOT NULL: expected a value", column.name);
-    EngineError::new(ErrorCode::InvalidValue, message)
+    EngineError::new(ErrorCode::NullValue, message)
 }
 
 /// A prepared INSERT's VALUES rows, with parameters.

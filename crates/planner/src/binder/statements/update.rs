@@ -220,7 +220,7 @@ impl Binder<'_> {
                     "column '{}' is NOT NULL and has no DEFAULT: expected a value",
                     column.name
                 );
-                Err(error::at(ErrorCode::InvalidValue, message, position))
+                Err(error::at(ErrorCode::NullValue, message, position))
             }
             None => self.cast(Typed::null(), column.sql_type, CastMode::Explicit, position),
         }
