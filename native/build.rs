@@ -12,7 +12,9 @@ fn main() {
     napi_build::setup();
     let is_linux = std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux");
     let is_native = std::env::var("HOST").ok() == std::env::var("TARGET").ok();
-    if is_linux && is_native && gold_answers() {
+    // Cargo sets this if another linker was chosen. Zig's linker, for example, rejects `--icf`.
+    let has_linker = std::env::var_os("RUSTC_LINKER").is_some();
+    if is_linux && is_native && !has_linker && gold_answers() {
         println!("cargo:rustc-cdylib-link-arg=-fuse-ld=gold");
         println!("cargo:rustc-cdylib-link-arg=-Wl,--icf=all");
         println!("cargo:rustc-cdylib-link-arg=-Wl,--icf-iterations=8");

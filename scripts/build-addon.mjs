@@ -1,7 +1,9 @@
 // Provides the addon for this machine: the published one if it was built from the same sources,
 // otherwise one that cargo compiles. Compiling uses the same workspace build as cargo's tests, so
-// DataFusion is compiled only once. The release workflow cross-builds binaries with napi's own
-// command. The loader and the declarations are committed files (`generate-loader.mjs`).
+// DataFusion is compiled only once. With `--target`, it cross-compiles the addon for a release. The
+// loader and the declarations are committed files (`generate-loader.mjs`).
+//     node scripts/build-addon.mjs [--from-source]
+//     node scripts/build-addon.mjs --target TRIPLE [CARGO_ARGUMENT …]
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +12,7 @@ import { createInterface } from 'node:readline';
 
 import { compileProgress } from './compile-progress.mjs';
 import { sourcesDigest } from './sources.mjs';
-import { answers, childEnvironment, root, run, targetDirectory } from './steps.mjs';
+import { answers, childEnvironment, must, root, run, targetDirectory } from './steps.mjs';
 
 /** Name of the library file on each platform. */
 const LIBRARIES = {
@@ -23,6 +25,8 @@ const COMPILERS = [
   ['cargo', 'install a Rust toolchain: https://rustup.rs'],
   ['cc', 'install a C compiler: the package build-essential, or clang'],
 ];
+/** Linux addons with glibc load on systems with this version or newer. Zig links against it. */
+const GLIBC = '2.17';
 const BUILD = ['build', '--locked', '--release', '-p', 'tidemark-native'];
 /** npm must report quickly that a package is not published, or that there is no network. */
 const QUICK = ['--fetch-retries=0', '--fetch-timeout=10000'];
@@ -37,12 +41,14 @@ function platformName() {
   return `${platform}-${arch}-${isGlibc ? 'gnu' : 'musl'}`;
 }
 
-export const addonFile = join(root, 'native', `tidemark.${platformName()}.node`);
+const addonOf = (platform) => join(root, 'native', `tidemark.${platform}.node`);
+
+export const addonFile = addonOf(platformName());
 
 /** Moves a copy of the addon into place. A running server keeps the old file mapped. */
-function place(file) {
-  copyFileSync(file, `${addonFile}.new`);
-  renameSync(`${addonFile}.new`, addonFile);
+function place(file, addon = addonFile) {
+  copyFileSync(file, `${addon}.new`);
+  renameSync(`${addon}.new`, addon);
 }
 
 /** Provides the addon. With `fromSource`, the addon is compiled even if one is published. */
@@ -132,6 +138,25 @@ async function compile() {
   place(join(targetDirectory, 'release', LIBRARIES[process.platform] ?? LIBRARIES.linux));
 }
 
+/** Compiles the addon for a Rust target. Zig is the linker for Linux, with either C library. */
+async function crossCompile(target, more) {
+  const [cpu, , system, library] = target.split('-');
+  const os = system === 'windows' ? 'win32' : system;
+  const arch = cpu === 'aarch64' ? 'arm64' : 'x64';
+  const platform = [os, arch, library].filter(Boolean).join('-');
+  const command = os === 'linux' ? 'zigbuild' : 'build';
+  const version = library === 'gnu' && os === 'linux' ? `.${GLIBC}` : '';
+  const strip = ['--config', 'profile.release.strip="symbols"'];
+  const options = [...BUILD.slice(1), '--target', `${target}${version}`, ...strip, ...more];
+  await must('cargo', [command, ...options]);
+  place(join(targetDirectory, target, 'release', LIBRARIES[os]), addonOf(platform));
+}
+
 if (process.argv[1] === import.meta.filename) {
-  await buildAddon({ fromSource: process.argv.includes('--from-source') });
+  const [first, target, ...more] = process.argv.slice(2);
+  if (first === '--target') {
+    await crossCompile(target, more);
+  } else {
+    await buildAddon({ fromSource: process.argv.includes('--from-source') });
+  }
 }

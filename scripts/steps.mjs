@@ -1,7 +1,7 @@
 // Functions that the scripts share: paths, and steps with visible progress.
 import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -27,7 +27,7 @@ export function childEnvironment(extra = {}) {
   return {
     ...process.env,
     CARGO_TARGET_DIR: targetDirectory,
-    PATH: [...path, process.env.PATH].join(':'),
+    PATH: [...path, process.env.PATH].join(delimiter),
     ...extra,
   };
 }

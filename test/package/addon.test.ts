@@ -137,3 +137,10 @@ test('an unsupported platform is refused with a list of supported ones', (t) => 
     `the engine is not installed: run npm install --force ${darwin}`,
   );
 });
+
+test('the smoke test of the release workflow passes on this machine', (t) => {
+  const script = join(repository, 'scripts', 'smoke.mjs');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8' });
+  t.is(`${stdout}${stderr}`, 'the database answers\n');
+  t.is(status, 0);
+});

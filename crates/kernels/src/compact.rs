@@ -4,6 +4,7 @@ use crate::Native;
 
 /// Maximum number of set bits in a 64-bit word at which values are copied individually. Above this
 /// number, whole vectors are moved.
+#[cfg(target_arch = "x86_64")]
 const FEW: u32 = 12;
 
 /// Returns the values whose bits are set, in order. `mask` has one bit per value, least significant

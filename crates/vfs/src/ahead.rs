@@ -2,6 +2,7 @@
 
 /// Size of a request in bytes. Per request, the system reads no more than the disk's read-ahead
 /// size, and that size is at least this large.
+#[cfg(any(unix, test))]
 const REQUEST_BYTES: usize = 128 << 10;
 
 /// Requests exactly these bytes of a mapped file. Without this call, the first access also reads

@@ -13,6 +13,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use arrow_buffer::Buffer;
+#[cfg(not(target_vendor = "apple"))]
+use libc::__errno_location as errno_location;
+#[cfg(target_vendor = "apple")]
+use libc::__error as errno_location;
 use libc::{c_int, c_void, sigaction, siginfo_t};
 use parking_lot::Mutex;
 
@@ -176,8 +180,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
 fn cover(range: &Range, address: usize) -> bool {
     // SAFETY: `sysconf` and the location of `errno` have no preconditions, and both are allowed
     // in a handler.
-    let (page, errno) =
-        unsafe { (libc::sysconf(libc::_SC_PAGESIZE) as usize, libc::__errno_location()) };
+    let (page, errno) = unsafe { (libc::sysconf(libc::_SC_PAGESIZE) as usize, errno_location()) };
     // SAFETY: the location is this thread's own.
     let retained = unsafe { *errno };
     let from = address & !(page - 1);

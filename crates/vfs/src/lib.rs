@@ -11,6 +11,7 @@
 
 mod ahead;
 mod allocator;
+#[cfg_attr(windows, path = "bus_windows.rs")]
 mod bus;
 mod checked;
 mod descriptor;
@@ -18,6 +19,7 @@ mod machine;
 mod real;
 mod sim;
 mod sim_disk;
+mod system;
 mod texts;
 
 use std::fmt::Debug;
@@ -35,6 +37,7 @@ pub use descriptor::duplicate_socket;
 pub use machine::{FileSystem, Limits, limits};
 pub use real::RealVfs;
 pub use sim::{SimFault, SimVfs};
+pub use system::{FileVersion, read_exact_at};
 pub use texts::{
     ByteRange, INLINE_BYTES, STRINGS_PER_CHUNK, are_ascii, ascii_byte_range, byte_range,
     column as text_column,

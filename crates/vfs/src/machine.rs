@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::RealVfs;
+use crate::system::platform;
 
 /// File system under a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub struct Limits {
     pub maps: u64,
 }
 
-/// File systems by the kernel's magic number.
+/// File systems by the magic number of the Linux kernel.
+#[cfg(any(target_os = "linux", test))]
 const KINDS: &[(u64, FileSystem)] = &[
     (0x6969, FileSystem::Network("NFS")),
     (0x517b, FileSystem::Network("SMB")),
@@ -40,7 +42,9 @@ const KINDS: &[(u64, FileSystem)] = &[
     (0x794c_7630, FileSystem::Layered("overlayfs")),
 ];
 
-fn kind(number: u64) -> FileSystem {
+/// Returns the file system with this magic number.
+#[cfg(any(target_os = "linux", test))]
+pub(crate) fn by_number(number: u64) -> FileSystem {
     let known = KINDS.iter().find(|(known, _)| *known == number & 0xffff_ffff);
     known.map_or(FileSystem::Local, |(_, kind)| *kind)
 }
@@ -48,28 +52,15 @@ fn kind(number: u64) -> FileSystem {
 impl RealVfs {
     /// Type of the root's file system.
     pub fn file_system(&self) -> io::Result<FileSystem> {
-        let stat = rustix::fs::statfs(self.root())?;
-        #[allow(clippy::unnecessary_cast, reason = "the type differs between machines")]
-        Ok(kind(stat.f_type as u64))
+        platform::file_system(self.root())
     }
 }
 
 /// Limits of this process, after raising the soft limit on open files as far as possible.
 pub fn limits() -> Limits {
-    let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a valid `rlimit` for the duration of the call.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut files) } != 0 {
-        files.rlim_cur = u64::MAX;
-    }
-    if files.rlim_cur < files.rlim_max {
-        let raised = libc::rlimit { rlim_cur: files.rlim_max, ..files };
-        // SAFETY: as above; raising the soft limit up to the hard one is always allowed.
-        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } == 0 {
-            files = raised;
-        }
-    }
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
-    Limits { open_files: files.rlim_cur, maps: text.trim().parse().unwrap_or(u64::MAX) }
+    let maps = text.trim().parse().unwrap_or(u64::MAX);
+    Limits { open_files: platform::open_files(), maps }
 }
 
 #[cfg(test)]
@@ -78,10 +69,10 @@ mod tests {
 
     #[test]
     fn network_file_systems_are_recognized_by_magic_number() {
-        assert_eq!(kind(0x6969), FileSystem::Network("NFS"));
-        assert_eq!(kind(0xffff_ffff_ff53_4d42), FileSystem::Network("CIFS"));
-        assert_eq!(kind(0x794c_7630), FileSystem::Layered("overlayfs"));
-        assert_eq!(kind(0xef53), FileSystem::Local);
+        assert_eq!(by_number(0x6969), FileSystem::Network("NFS"));
+        assert_eq!(by_number(0xffff_ffff_ff53_4d42), FileSystem::Network("CIFS"));
+        assert_eq!(by_number(0x794c_7630), FileSystem::Layered("overlayfs"));
+        assert_eq!(by_number(0xef53), FileSystem::Local);
     }
 
     #[test]

@@ -4,19 +4,18 @@
 //! refer to files that no longer change, and cover exactly the length in a commit record or a
 //! manifest.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use memmap2::Mmap;
-use rustix::fs::FlockOperation;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::bus::Watched;
+use crate::system::{platform, read_full_at};
 use crate::{DirEntry, OpenMode, Space, Vfs, VfsFile, VfsLock};
 
 /// Files below a real directory.
@@ -40,7 +39,7 @@ impl Drop for RealLock {
     /// Closing the file is not enough, because a child process that is being started also has it
     /// open.
     fn drop(&mut self) {
-        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        let _ = self.file.unlock();
     }
 }
 
@@ -75,20 +74,11 @@ impl RealVfs {
 
 impl VfsFile for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let mut done = 0;
-        while done < buffer.len() {
-            match self.file.read_at(&mut buffer[done..], offset + done as u64) {
-                Ok(0) => break,
-                Ok(count) => done += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(done)
+        read_full_at(&self.file, buffer, offset)
     }
 
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()> {
-        self.file.write_all_at(data, offset)
+        platform::write_all_at(&self.file, data, offset)
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -96,17 +86,7 @@ impl VfsFile for RealFile {
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
-        match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len) {
-            Ok(()) => Ok(()),
-            // If the file system cannot allocate space, the write itself reports a full disk.
-            Err(rustix::io::Errno::OPNOTSUPP) => {
-                if self.len()? < len {
-                    self.file.set_len(len)?;
-                }
-                Ok(())
-            }
-            Err(errno) => Err(errno.into()),
-        }
+        platform::allocate(&self.file, len)
     }
 
     fn len(&self) -> io::Result<u64> {
@@ -125,9 +105,9 @@ impl RealVfs {
             .truncate(false)
             .open(&full)
             .map_err(|error| failed(&error))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match file.try_lock() {
             Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
+            Err(TryLockError::WouldBlock) => {
                 let holder = std::fs::read_to_string(&full).unwrap_or_default();
                 let holder = match holder.trim() {
                     "" => String::new(),
@@ -138,12 +118,12 @@ impl RealVfs {
                     format!("{} is in use by another process{holder}", self.root.display()),
                 ));
             }
-            Err(errno) => return Err(failed(&errno.into())),
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
         }
         // The content is only informative, because the kernel's lock decides. A full disk must not
         // prevent startup, so an error is ignored.
         let holder = format!("{}\n", std::process::id());
-        let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
+        let _ = file.set_len(0).and_then(|()| platform::write_all_at(&file, holder.as_bytes(), 0));
         Ok(RealLock { file })
     }
 }
@@ -190,14 +170,13 @@ impl Vfs for RealVfs {
     fn settle(&self, path: &str) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(self.path(path))?;
         file.sync_data()?;
-        // All cached pages are now clean, so this call drops them. The call is only advice to the
-        // kernel, so its failure does no harm.
-        let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
+        // All cached pages are now clean, so this call drops them.
+        platform::drop_cached(&file);
         Ok(())
     }
 
     fn sync_dir(&self, path: &str) -> io::Result<()> {
-        File::open(self.path(path))?.sync_all()
+        platform::sync_directory(&self.path(path))
     }
 
     fn create_dir(&self, path: &str) -> io::Result<()> {
@@ -245,13 +224,11 @@ impl Vfs for RealVfs {
             return Ok(());
         }
         std::fs::copy(&from, &to)?;
-        File::open(&to)?.sync_all()
+        OpenOptions::new().write(true).open(&to)?.sync_all()
     }
 
     fn space(&self) -> io::Result<Space> {
-        let stat = rustix::fs::statvfs(&self.root)?;
-        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
-        Ok(Space { free: bytes(stat.f_bavail), total: bytes(stat.f_blocks) })
+        platform::space(&self.root)
     }
 }
 

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use mio::event::Event;
-use mio::{Events, Interest, Token};
+use mio::{Events, Token};
 use parking_lot::Mutex;
 use tidemark_types::{EngineError, EngineResult};
 use tokio::sync::oneshot;
@@ -226,7 +226,8 @@ fn watch(registry: &mio::Registry, stream: &TcpStream, token: Token) -> std::io:
 
     let descriptor = stream.as_raw_fd();
     let mut source = mio::unix::SourceFd(&descriptor);
-    registry.register(&mut source, token, Interest::READABLE | Interest::WRITABLE)
+    let interest = mio::Interest::READABLE | mio::Interest::WRITABLE;
+    registry.register(&mut source, token, interest)
 }
 
 #[cfg(unix)]

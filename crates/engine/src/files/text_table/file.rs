@@ -1,13 +1,13 @@
 //! The version and format of one text file.
 
-use std::fs::{File, Metadata};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidemark_border::{CsvAtomicity, CsvColumnSpec, TextFile};
 use tidemark_ingest::{CsvColumn, CsvSpec};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType, identifier};
+use tidemark_vfs::{FileVersion, read_exact_at};
 
 use crate::files::csv_text::{delimiter, parse_type};
 
@@ -41,25 +41,16 @@ impl TextColumn {
 
 /// The version of a file to read. Data appended after this version is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Version {
-    file: (u64, u64),
-    pub(super) bytes: u64,
-    /// Modification time in nanoseconds since 1970.
-    changed: i128,
-}
+pub(super) struct Version(FileVersion);
 
 impl Version {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            file: (metadata.dev(), metadata.ino()),
-            bytes: metadata.len(),
-            changed: i128::from(metadata.mtime()) * 1_000_000_000
-                + i128::from(metadata.mtime_nsec()),
-        }
+    fn at(path: &Path) -> Option<Self> {
+        FileVersion::at(path).ok().map(Self)
     }
 
-    fn at(path: &Path) -> Option<Self> {
-        std::fs::metadata(path).ok().map(|found| Self::of(&found))
+    /// Length of the file in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.0.bytes
     }
 
     /// Parses [`TextFile::version`].
@@ -67,9 +58,12 @@ impl Version {
         let mut numbers = text.split(':').map(str::parse::<i128>);
         let mut next = || numbers.next()?.ok();
         let (device, number, bytes, changed) = (next()?, next()?, next()?, next()?);
-        let number = u64::try_from(number).ok()?;
-        let file = (u64::try_from(device).ok()?, number);
-        Some(Self { file, bytes: u64::try_from(bytes).ok()?, changed })
+        Some(Self(FileVersion {
+            device: u64::try_from(device).ok()?,
+            number: u64::try_from(number).ok()?,
+            bytes: u64::try_from(bytes).ok()?,
+            changed_ns: changed,
+        }))
     }
 
     /// Whether the file at `path` still has this version. If it was examined recently and has only
@@ -78,14 +72,15 @@ impl Version {
         let grew = |found: Self| {
             is_fresh(known)
                 && found.continues(self)
-                && edges(path, self.bytes).is_ok_and(|edges| edges == known.edges)
+                && edges(path, self.bytes()).is_ok_and(|edges| edges == known.edges)
         };
         Self::at(path).is_some_and(|found| found == *self || grew(found))
     }
 
     /// Whether this version is the same file as `before` with data appended.
     fn continues(&self, before: &Self) -> bool {
-        self.file == before.file && self.bytes > before.bytes
+        let (now, then) = (self.0, before.0);
+        (now.device, now.number) == (then.device, then.number) && now.bytes > then.bytes
     }
 }
 
@@ -150,8 +145,8 @@ impl Text {
     /// Opens the file if it still has this version.
     pub(super) fn open(&self) -> EngineResult<File> {
         let file = File::open(&self.path).map_err(|_| changed(&self.name))?;
-        let found = file.metadata().map_err(|_| changed(&self.name))?;
-        let found = Version::of(&found);
+        let found = FileVersion::of(&file).map_err(|_| changed(&self.name))?;
+        let found = Version(found);
         let is_it = found == self.version || found.continues(&self.version);
         if is_it { Ok(file) } else { Err(changed(&self.name)) }
     }
@@ -205,7 +200,7 @@ fn edges(path: &Path, bytes: u64) -> std::io::Result<String> {
     let mut edge = vec![0; EDGE_BYTES.min(bytes) as usize];
     let mut digits = String::new();
     for at in [0, bytes.saturating_sub(EDGE_BYTES)] {
-        file.read_exact_at(&mut edge, at)?;
+        read_exact_at(&file, &mut edge, at)?;
         digits.extend(edge.iter().map(|byte| format!("{byte:02x}")));
     }
     Ok(digits)

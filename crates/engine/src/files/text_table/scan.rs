@@ -150,7 +150,7 @@ impl Rows {
 
 /// Reads one file; returns whether the plan needs more rows.
 fn read(text: &Text, columns: &[Field], rows: &mut Rows) -> EngineResult<bool> {
-    let mut file = text.open()?.take(text.version.bytes);
+    let mut file = text.open()?.take(text.version.bytes());
     let spec = text.spec(columns.to_vec());
     let reported: Vec<&str> =
         spec.columns.iter().map(|column| columns[column.target].name.as_str()).collect();

@@ -25,7 +25,7 @@ pub(super) fn settle(texts: &mut [Text], reads_all: bool) -> EngineResult<()> {
     let mut looks: Vec<u64> = Vec::with_capacity(texts.len());
     for text in texts.iter() {
         let bytes = if reads_all { u64::MAX } else { left.max(MIN_BYTES) };
-        left = left.saturating_sub(text.version.bytes);
+        left = left.saturating_sub(text.version.bytes());
         looks.push(bytes);
     }
     let mut unsettled: Vec<usize> = (0..texts.len()).collect();
@@ -69,7 +69,7 @@ fn sample(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
         return Ok(reader.report().clone());
     }
     let unreadable = |error: &std::io::Error| EngineError::io(&text.name, error);
-    let mut file = text.open()?.take(text.version.bytes.min(bytes));
+    let mut file = text.open()?.take(text.version.bytes().min(bytes));
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         check_stop()?;
@@ -79,7 +79,7 @@ fn sample(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
         }
         reader.feed(&chunk[..length], &mut |_| Ok(())).map_err(|error| named(error, text))?;
     }
-    if text.version.bytes <= bytes {
+    if text.version.bytes() <= bytes {
         if file.limit() > 0 {
             return Err(changed(&text.name));
         }
