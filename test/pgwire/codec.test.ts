@@ -13,7 +13,7 @@ import { FrameReader } from '../../ts/pgwire/protocol/frames.js';
 import { ProtocolError } from '../../ts/pgwire/protocol/protocol-error.js';
 import { ScramExchange } from '../../ts/pgwire/login/scram.js';
 import * as reply from '../../ts/pgwire/protocol/server-messages.js';
-import { SessionSettings } from '../../ts/pgwire/conversation/session-settings.js';
+import { SessionSettings } from '../../ts/pgwire/statements/session-settings.js';
 import { describeField, oidOf } from '../../ts/pgwire/protocol/type-oids.js';
 import { clientMessage, shown, startup } from './raw-client.js';
 import { suiteSeed } from '../seed.js';
@@ -257,24 +257,35 @@ test('session settings can be set with SET or startup options', (t) => {
     ['2 min', 120_000],
     ['0', undefined],
   ] as const) {
-    own.set('statement_timeout', value);
+    own.set('statement_timeout', value, false);
     t.is(own.timeoutMs, milliseconds, value);
   }
-  t.throws(() => own.set('statement_timeout', 'soon'), { instanceOf: ProtocolError });
+  t.throws(() => own.set('statement_timeout', 'soon', false), { instanceOf: ProtocolError });
   t.is(own.valueQuery('timestamp_precision'), `SELECT 'us' AS "timestamp_precision"`);
-  t.is(own.valueQuery('search_path'), null);
-  t.throws(() => own.set('timestamp_precision', 'ms'), { message: /expected us or ns$/ });
-  own.set('extra_float_digits', '3');
-  const request = new SessionSettings('-c statement_timeout=50 --timestamp_precision=ns -c x=y');
+  t.is(own.valueQuery('search_path'), `SELECT '"$user", public' AS "search_path"`);
+  t.is(own.valueQuery('work_mem'), null);
+  t.throws(() => own.set('timestamp_precision', 'ms', false), { message: /expected us or ns$/ });
+  own.set('extra_float_digits', '3', false);
+  const request = new SessionSettings(
+    new Map([
+      [
+        'options',
+        String.raw`-c statement_timeout=50 --timestamp-precision=ns -cx=y -c search_path=a,\ b`,
+      ],
+      ['application_name', 'größe'],
+    ]),
+  );
   t.deepEqual([request.timeoutMs, request.nanoseconds], [50, true]);
-  request.set('timestamp_precision', 'us');
-  request.set('statement_timeout', '1s');
-  request.set('statement_timeout', 'DEFAULT');
+  t.is(request.valueQuery('search_path'), `SELECT 'a, b' AS "search_path"`);
+  t.is(request.valueQuery('application_name'), `SELECT 'gr????e' AS "application_name"`);
+  request.set('timestamp_precision', 'us', false);
+  request.set('statement_timeout', '1s', false);
+  request.set('statement_timeout', 'DEFAULT', false);
   t.deepEqual([request.timeoutMs, request.nanoseconds], [50, false]);
   request.reset('work_mem');
   request.reset('timestamp_precision');
   t.true(request.nanoseconds);
-  request.set('statement_timeout', '1s');
+  request.set('statement_timeout', '1s', false);
   request.reset();
   t.is(request.timeoutMs, 50);
 });

@@ -29,11 +29,12 @@ test('a startup request gets the server parameters, and encryption is declined',
   t.is((await client.next())?.body.toString('hex'), '00000003');
   client.send(clientMessage('p', 'quest'));
   const messages = await client.until('Z');
-  t.is(messages.map(({ type }) => type).join(''), 'RSSSSSSSSSSSSKZ');
+  t.is(messages.map(({ type }) => type).join(''), 'RSSSSSSSSSSSSSSKZ');
   const status = messages.filter(({ type }) => type === 'S').map(({ body }) => body.toString());
   t.true(status.includes('server_version\x0014.0\0'));
   t.true(status.includes('questdb_version\x009.3.4\0'));
   t.true(status.includes('application_name\0me\0'));
+  t.true(status.includes('default_transaction_read_only\0off\0'));
   client.close();
   await server.close();
 });

@@ -5,13 +5,17 @@ import { readStatement, type SessionStatement, SyntaxError_ } from '../../ts/sql
 
 const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
   [
-    { kind: 'Begin' },
+    { kind: 'Begin', modes: {} },
     'BEGIN',
     'begin work',
-    'begin isolation level serializable, read only',
     'START TRANSACTION',
     'start /* x */ transaction -- y',
     ';;begin;',
+  ],
+  [
+    { kind: 'Begin', modes: { isolation: 'serializable', readOnly: true } },
+    'begin isolation level serializable, read only',
+    'START TRANSACTION READ WRITE READ ONLY, ISOLATION LEVEL SERIALIZABLE',
   ],
   [
     { kind: 'Commit' },
@@ -58,22 +62,47 @@ const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
   [{ kind: 'Unlisten', channel: null }, 'UNLISTEN *'],
   [{ kind: 'Unlisten', channel: 'x' }, 'unlisten x'],
   [
-    { kind: 'Set', name: 'statement_timeout', value: '5s' },
+    { kind: 'Set', name: 'statement_timeout', value: '5s', local: false },
     "SET statement_timeout = '5s'",
     "set/**/statement_timeout to '5s' -- x",
     'SET SESSION statement_timeout TO 5s',
+  ],
+  [
+    { kind: 'Set', name: 'statement_timeout', value: '5s', local: true },
     'set local Statement_Timeout=5s',
   ],
-  [{ kind: 'Set', name: 'a.b', value: "it's" }, "SET a.b = 'it''s'", `set a."b" to 'it''s'`],
   [
-    { kind: 'Set', name: 'search_path', value: '"$user", public' },
-    'SET search_path="$user", public',
+    { kind: 'Set', name: 'a.b', value: "it's", local: false },
+    "SET a.b = 'it''s'",
+    `set a."b" to 'it''s'`,
   ],
   [
-    { kind: 'Set', name: '', value: null },
-    'SET TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    { kind: 'Set', name: 'search_path', value: '"$user", public', local: false },
+    'SET search_path="$user", public',
+    "SET search_path='$user', 'public'",
+  ],
+  [
+    { kind: 'Set', name: 'timezone', value: 'UTC', local: false },
     "SET TIME ZONE 'UTC'",
-    'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY',
+    'set session time zone UTC',
+  ],
+  [
+    { kind: 'Set', name: '', value: '', local: false },
+    "SET NAMES 'UTF8'",
+    'SET CONSTRAINTS ALL DEFERRED',
+  ],
+  [
+    { kind: 'SetTransaction', modes: { isolation: 'read committed' }, defaults: false },
+    'SET TRANSACTION ISOLATION LEVEL READ COMMITTED',
+    'set local transaction isolation level read committed',
+  ],
+  [
+    {
+      kind: 'SetTransaction',
+      modes: { readOnly: true, deferrable: false },
+      defaults: true,
+    },
+    'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY, NOT DEFERRABLE',
   ],
   [
     { kind: 'SetRole', name: 'svc' },

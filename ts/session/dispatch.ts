@@ -123,6 +123,7 @@ const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | nul
   Set: null,
   SetAuthorization: null,
   SetRole: null,
+  SetTransaction: null,
   TwoPhase: null,
   Unlisten: null,
 };

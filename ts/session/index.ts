@@ -41,6 +41,7 @@ export type {
   DeclareCursor,
   FetchCursor,
   SessionStatement,
+  TransactionModes,
 } from '../sql/index.js';
 // Re-exported for building SQL text, because protocols do not import the printer.
 export { quoteName } from '../sql/printer/print-expression.js';

@@ -77,6 +77,8 @@ export class PreparedStatement {
   readonly text: string;
   /** The temporary table that the statement creates, if any. */
   readonly temporary: TemporaryTable | null;
+  /** The setting that the statement shows, if any. */
+  readonly shows: string | null;
   readonly #host: StatementHost;
   readonly #session: StatementSession;
   readonly #declared: ParameterTypes | undefined;
@@ -99,7 +101,7 @@ export class PreparedStatement {
   constructor(
     host: StatementHost,
     session: StatementSession,
-    { text, temporary, lifted }: ParsedStatement,
+    { text, temporary, lifted, shows }: ParsedStatement,
     declared?: ParameterTypes,
   ) {
     this.#host = host;
@@ -107,6 +109,7 @@ export class PreparedStatement {
     this.#lifted = lifted;
     this.text = text;
     this.temporary = temporary;
+    this.shows = shows;
     this.#declared = declared;
   }
 

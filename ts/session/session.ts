@@ -302,7 +302,8 @@ export class Session implements StatementSession {
       }
     }
     const plain = parsed.lifted === null ? parsed : this.#host.statements.plain(parsed.text);
-    const statement = new PreparedStatement(this.#host, this, plain, parameterTypes);
+    const named = { ...plain, shows: parsed.shows };
+    const statement = new PreparedStatement(this.#host, this, named, parameterTypes);
     const binding = statement.bind(options, plain);
     if (binding !== null) {
       await binding;

@@ -26,6 +26,7 @@ export type {
   CursorStep,
   FetchCursor,
   SessionStatement,
+  TransactionModes,
 } from './statements/session-statement.js';
 export { SyntaxError_ } from './lexer/syntax-error.js';
 

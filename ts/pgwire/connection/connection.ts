@@ -533,7 +533,7 @@ export class Connection implements Drained {
     };
     const limits = {
       statementsMax: services.statementsMax,
-      options: this.parameters.get('options'),
+      startup: this.parameters,
       handsOff: services.handsOff && !this.isEncrypted && sessionUser.isLasting,
     };
     const line = {
@@ -554,7 +554,7 @@ export class Connection implements Drained {
     this.slot.enter();
     this.clearTimer();
     this.write(reply.authenticationOk());
-    for (const [name, value] of statusParameters(entered, this.parameters)) {
+    for (const [name, value] of statusParameters(entered, conversation)) {
       this.write(reply.parameterStatus(name, value));
     }
     const cancelKey = services.cancelKeys.register(() => {

@@ -10,7 +10,7 @@ type StartupParameters = ReadonlyMap<string, string>;
 /** Parameters that drivers read. */
 export function statusParameters(
   { user, readOnly, identity }: Entered,
-  startup: StartupParameters,
+  { reportedSettings }: { readonly reportedSettings: readonly (readonly [string, string])[] },
 ): (readonly [string, string])[] {
   return [
     ['server_version', '14.0'],
@@ -26,7 +26,8 @@ export function statusParameters(
     ['standard_conforming_strings', 'on'],
     ['is_superuser', identity.kind === 'admin' && !readOnly ? 'on' : 'off'],
     ['session_authorization', user],
-    ['application_name', startup.get('application_name') ?? ''],
+    ['in_hot_standby', 'off'],
+    ...reportedSettings,
   ];
 }
 

@@ -22,6 +22,7 @@ import {
   type Session,
   type SessionStatement,
   splitStatements,
+  type StatementDescription,
   type StatementText,
   timeBounds,
   type TimeBounds,
@@ -39,11 +40,13 @@ import type { FrameRange } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
 import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
+import { refuseWrite } from '../statements/read-only.js';
 import { type Eligible, Repetition } from '../statements/repetition.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import { type Line, Notifications } from './notifications.js';
 import { type ConversationLimits, SessionCommands } from './session-commands.js';
+import { SessionSettings } from '../statements/session-settings.js';
 import { Statements } from '../statements/statements.js';
 import { TemporaryTables } from '../statements/temporary-tables.js';
 import { describeRows } from '../protocol/type-oids.js';
@@ -115,6 +118,7 @@ export class Conversation {
   private readonly block: Block;
   private readonly cursors: Cursors;
   private readonly copies: Copies;
+  private readonly settings: SessionSettings;
   private readonly commands: SessionCommands;
   private readonly temporary: TemporaryTables;
   private readonly notifications: Notifications;
@@ -145,7 +149,9 @@ export class Conversation {
     this.outlet = outlet;
     this.statements = new Statements(limits.statementsMax);
     this.portals = new Portals(limits.statementsMax);
-    this.block = new Block(session);
+    this.settings = new SessionSettings(limits.startup, session.principal.readOnly);
+    const { settings } = this;
+    this.block = new Block(session, settings);
     const setting = {
       portals: this.portals,
       block: this.block,
@@ -163,7 +169,7 @@ export class Conversation {
     const { block } = this;
     const notifications = new Notifications({ session, block, outlet, line });
     this.notifications = notifications;
-    const own = { session, statements, temporary, notifications, limits };
+    const own = { session, statements, temporary, notifications, settings };
     this.commands = new SessionCommands({ ...setting, ...own });
     this.inserts = new InsertRun(outlet, (portal) => this.runPortal(portal, 0));
   }
@@ -171,6 +177,11 @@ export class Conversation {
   get state(): ConversationState {
     const { at } = this.phase;
     return at === 'ready' && this.inserts.isWaiting ? 'waiting' : at;
+  }
+
+  /** Settings of which the client is notified, with their initial values. */
+  get reportedSettings(): readonly (readonly [string, string])[] {
+    return this.settings.reported();
   }
 
   /** Whether the client listens for notifications. */
@@ -347,7 +358,7 @@ export class Conversation {
       try {
         // A timeout set by the client covers the whole message; the server's timeout covers each
         // statement.
-        const isLimited = this.commands.settings.timeoutMs !== undefined;
+        const isLimited = this.settings.timeoutMs !== undefined;
         this.sinceMs = isLimited ? sinceMs : performance.now();
         refuseIfLate(this.bounds);
         await this.runText(statementText);
@@ -483,6 +494,9 @@ export class Conversation {
     if (bound.kind !== 'engine' || bound.done || this.block.status === 'E') {
       return false;
     }
+    if (this.settings.isReadOnly) {
+      return false;
+    }
     if (!this.inserts.accepts(bound.portal)) {
       return false;
     }
@@ -516,11 +530,34 @@ export class Conversation {
     if (bound.done) {
       throw new ProtocolError('55000', `portal "${name}" cannot be run again`);
     }
+    if (await this.showAgain(bound.portal)) {
+      bound.done = true;
+      return;
+    }
     const complete = await this.runPortal(bound.portal, Math.max(0, maxRows));
     if (complete) {
       bound.done = true;
       this.repetition?.ran(bound.portal);
     }
+  }
+
+  /**
+   * Runs a prepared SHOW with the setting's current value, which may have changed since Parse.
+   * Returns false for any other statement.
+   */
+  private async showAgain({ statement, formats }: Portal): Promise<boolean> {
+    const { shows } = statement;
+    const value = shows === null ? null : this.settings.valueQuery(shows);
+    if (value === null) {
+      return false;
+    }
+    const prepared = await this.prepare({ ...this.session.read(value), shows });
+    try {
+      await this.runPortal(new Portal(prepared, BoundValues.none, formats), 0);
+    } finally {
+      prepared.close();
+    }
+    return true;
   }
 
   // ---- handoffs ----
@@ -533,7 +570,7 @@ export class Conversation {
 
   /** Hands the connection off to the engine. */
   handOff(descriptor: number, eligible: Eligible): Handoff {
-    const { nanoseconds, timeoutMs } = this.commands.settings;
+    const { nanoseconds, timeoutMs } = this.settings;
     const terms = { protocol: 'pg', nanoseconds, statements: eligible.terms } as const;
     try {
       const handoff = this.session.handOff(descriptor, terms, eligible.statements, timeoutMs);
@@ -611,12 +648,18 @@ export class Conversation {
   private read(text: string): ParsedStatement {
     try {
       const read = this.session.read(text);
-      const value = read.shows === null ? null : this.commands.settings.valueQuery(read.shows);
-      return value === null ? read : this.session.read(value);
+      return this.withValue(read);
     } catch (error) {
       this.block.refuseIfFailed();
       throw error;
     }
+  }
+
+  /** Replaces SHOW of a setting that the session stores with a query for its current value. */
+  private withValue(read: ParsedStatement): ParsedStatement {
+    const { shows } = read;
+    const value = shows === null ? null : this.settings.valueQuery(shows);
+    return value === null ? read : { ...this.session.read(value), shows };
   }
 
   private async prepare(
@@ -642,7 +685,7 @@ export class Conversation {
   /** The current statement's time limits. */
   private get bounds(): TimeBounds {
     this.sinceMs ??= performance.now();
-    return timeBounds(this.commands.settings.timeoutMs, this.sinceMs);
+    return timeBounds(this.settings.timeoutMs, this.sinceMs);
   }
 
   private get isClosed(): boolean {
@@ -659,6 +702,7 @@ export class Conversation {
    * Runs a portal and sends its result. Returns true when all of the portal's rows have been sent.
    */
   private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
+    this.refuseWrite(portal.statement.description);
     const run = await this.run(portal, maxRows, this.outlet.send);
     const { kind, command, notice } = portal.statement.description;
     if (!run.complete) {
@@ -676,12 +720,22 @@ export class Conversation {
     return true;
   }
 
+  /** Throws in a read-only transaction if the statement writes. */
+  private refuseWrite({ kind, command }: StatementDescription): void {
+    if (this.settings.isReadOnly) {
+      refuseWrite(kind, command);
+    }
+  }
+
   /** Runs a portal that can be cancelled while it runs. */
   private async run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
     this.refuseIfClosed();
     this.running = portal;
     try {
-      return await portal.run(maxRows, send, this.bounds, this.commands.settings.nanoseconds);
+      if (portal.statement.shows === null) {
+        this.settings.queried();
+      }
+      return await portal.run(maxRows, send, this.bounds, this.settings.nanoseconds);
     } catch (error) {
       portal.close();
       throw error;
@@ -692,7 +746,7 @@ export class Conversation {
   }
 
   private notify(message: string): void {
-    if (!this.commands.settings.notices) {
+    if (!this.settings.notices) {
       return;
     }
     this.outlet.queue(reply.noticeResponse({ severity: 'NOTICE', sqlState: '00000', message }));
@@ -708,6 +762,9 @@ export class Conversation {
     }
     switch (statement.kind) {
       case 'CopyIn':
+        if (this.settings.isReadOnly) {
+          refuseWrite('insert', 'COPY FROM');
+        }
         await this.copies.start(statement);
         this.enter({ at: 'copying', script: null });
         this.outlet.flush();

@@ -6,22 +6,23 @@ import type {
   PreparedStatement,
   Session,
   SessionStatement,
+  TransactionModes,
 } from '../../session/index.js';
 import { quoteName } from '../../session/index.js';
 import type { Block } from '../statements/block.js';
 import type { Portals } from '../statements/portals.js';
+import type { SessionSettings } from '../statements/session-settings.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import type { Notifications } from './notifications.js';
-import { SessionSettings } from './session-settings.js';
 import type { Statements } from '../statements/statements.js';
 import type { TemporaryTables } from '../statements/temporary-tables.js';
 
 export interface ConversationLimits {
   /** Maximum number of prepared statements per session, and of portals. */
   readonly statementsMax: number;
-  /** Options that the client set at startup. */
-  readonly options?: string | undefined;
+  /** The client's startup parameters. */
+  readonly startup?: ReadonlyMap<string, string>;
   /** Whether repeated queries may be handed off to the engine. */
   readonly handsOff?: boolean;
 }
@@ -34,7 +35,7 @@ interface CommandSetting {
   readonly temporary: TemporaryTables;
   readonly notifications: Notifications;
   readonly outlet: { queue(bytes: Buffer): void };
-  readonly limits: ConversationLimits;
+  readonly settings: SessionSettings;
   readonly session: Pick<Session, 'principal' | 'sequenceValues' | 'become'>;
   prepare(text: string): Promise<PreparedStatement>;
 }
@@ -43,19 +44,38 @@ interface CommandSetting {
 type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
 
 export class SessionCommands {
-  readonly settings: SessionSettings;
   private readonly setting: CommandSetting;
+  /** The values of which the client knows. */
+  private readonly reported: Map<string, string>;
 
   constructor(setting: CommandSetting) {
     this.setting = setting;
-    this.settings = new SessionSettings(setting.limits.options);
+    this.reported = new Map(setting.settings.reported());
   }
 
   /** Executes a statement and returns its command tag. */
   async apply(statement: SessionCommand): Promise<string> {
+    try {
+      return await this.run(statement);
+    } finally {
+      this.report();
+    }
+  }
+
+  /** Notifies the client of changed settings. */
+  private report(): void {
+    for (const [name, value] of this.setting.settings.reported()) {
+      if (this.reported.get(name) !== value) {
+        this.reported.set(name, value);
+        this.setting.outlet.queue(reply.parameterStatus(name, value));
+      }
+    }
+  }
+
+  private async run(statement: SessionCommand): Promise<string> {
     switch (statement.kind) {
       case 'Begin':
-        this.begin();
+        this.begin(statement.modes);
         return 'BEGIN';
       case 'Commit': {
         this.setting.portals.endBlock(this.setting.block.status === 'E' ? 'rollback' : 'commit');
@@ -87,13 +107,16 @@ export class SessionCommands {
       case 'Discard':
         return await this.discard(statement.what);
       case 'Reset':
-        this.settings.reset(statement.name);
+        this.setting.settings.reset(statement.name);
         return 'RESET';
       case 'Unlisten':
         this.setting.notifications.unlisten(statement.channel);
         return 'UNLISTEN';
       case 'Set':
-        this.set(statement.name, statement.value);
+        this.set(statement);
+        return 'SET';
+      case 'SetTransaction':
+        this.setTransaction(statement.modes, statement.defaults);
         return 'SET';
       case 'SetRole':
         await this.become(statement.name);
@@ -141,7 +164,7 @@ export class SessionCommands {
     if (what === 'ALL') {
       this.setting.portals.closeAll();
       this.setting.statements.closeAll();
-      this.settings.reset();
+      this.setting.settings.reset();
       this.setting.notifications.unlisten(null);
       // Restores the user who logged in, because a connection pool may reuse the connection.
       this.setting.session.become(null);
@@ -149,12 +172,22 @@ export class SessionCommands {
     return `DISCARD ${what}`;
   }
 
-  private set(name: string, value: string | null): void {
-    if (name === 'application_name' && value !== null) {
-      this.setting.outlet.queue(reply.parameterStatus('application_name', value));
+  private set({ name, value, local }: Extract<SessionCommand, { kind: 'Set' }>): void {
+    if (local && this.setting.block.status === 'I') {
+      this.warn('25P01', 'SET LOCAL can only be used in transaction blocks');
+    } else {
+      this.setting.settings.set(name, value, local);
     }
-    if (value !== null) {
-      this.settings.set(name, value);
+  }
+
+  private setTransaction(modes: TransactionModes, isDefault: boolean): void {
+    const { settings, block } = this.setting;
+    if (isDefault) {
+      settings.setDefaults(modes);
+    } else if (block.status === 'I') {
+      this.warn('25P01', 'SET TRANSACTION can only be used in transaction blocks');
+    } else {
+      settings.setModes(modes);
     }
   }
 
@@ -181,12 +214,16 @@ export class SessionCommands {
     return 'DEALLOCATE';
   }
 
-  private begin(): void {
-    if (!this.setting.block.begin()) {
-      const message = 'there is already a transaction in progress';
-      const fields = { severity: 'WARNING', sqlState: '25001', message } as const;
-      this.setting.outlet.queue(reply.noticeResponse(fields));
+  private begin(modes: TransactionModes): void {
+    if (!this.setting.block.begin(modes)) {
+      this.warn('25001', 'there is already a transaction in progress');
+      this.setting.settings.setModes(modes);
     }
+  }
+
+  private warn(sqlState: string, message: string): void {
+    const fields = { severity: 'WARNING', sqlState, message } as const;
+    this.setting.outlet.queue(reply.noticeResponse(fields));
   }
 
   private rollback(): void {

@@ -4,8 +4,9 @@
  * The engine buffers a block's inserts and shows them only to that block. On request it discards
  * the inserts after a savepoint.
  */
-import type { Transaction } from '../../session/index.js';
+import type { Transaction, TransactionModes } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
+import type { SettingsState } from './session-settings.js';
 
 /** Block status as in ReadyForQuery: `I` outside a block, `T` in a block, `E` in a failed block. */
 type BlockStatus = 'I' | 'T' | 'E';
@@ -22,6 +23,16 @@ interface Savepoint {
   readonly mark: number;
   /** The cursors open at the savepoint. */
   readonly portals: ReadonlySet<string>;
+  readonly settings: SettingsState;
+}
+
+/** The session's settings, which end with a savepoint or a block. */
+interface BlockSettings {
+  begin(modes: TransactionModes): void;
+  savepoint(): SettingsState;
+  release(state: SettingsState, count: number): void;
+  rollbackTo(state: SettingsState, count: number): void;
+  endBlock(end: 'commit' | 'rollback'): void;
 }
 
 /** Maximum number of savepoints per block; some drivers set one for each COPY or INSERT. */
@@ -29,11 +40,13 @@ const MAX_SAVEPOINTS = 10_000;
 
 export class Block {
   private readonly session: BlockSession;
+  private readonly settings: BlockSettings;
   private current: BlockStatus = 'I';
   private savepoints: Savepoint[] = [];
 
-  constructor(session: BlockSession) {
+  constructor(session: BlockSession, settings: BlockSettings) {
     this.session = session;
+    this.settings = settings;
   }
 
   get status(): BlockStatus {
@@ -41,11 +54,12 @@ export class Block {
   }
 
   /** Opens a block; returns false if one is open. */
-  begin(): boolean {
+  begin(modes: TransactionModes): boolean {
     if (this.current !== 'I') {
       return false;
     }
     this.session.transaction = this.session.database.begin();
+    this.settings.begin(modes);
     this.current = 'T';
     return true;
   }
@@ -60,15 +74,20 @@ export class Block {
       return 'ROLLBACK';
     }
     this.session.transaction = null;
-    this.end();
-    await transaction?.commit();
+    try {
+      await transaction?.commit();
+      this.end('commit');
+    } catch (error) {
+      this.end('rollback');
+      throw error;
+    }
     return 'COMMIT';
   }
 
   rollback(): void {
     this.session.transaction?.rollback();
     this.session.transaction = null;
-    this.end();
+    this.end('rollback');
   }
 
   /** Marks an open block as failed. */
@@ -93,14 +112,20 @@ export class Block {
       throw new ProtocolError('54000', `too many savepoints [limit=${MAX_SAVEPOINTS}]`);
     }
     const mark = this.session.transaction?.savepoint() ?? 0;
-    this.savepoints.push({ name, mark, portals: new Set(portals) });
+    const settings = this.settings.savepoint();
+    this.savepoints.push({ name, mark, portals: new Set(portals), settings });
   }
 
   /** Removes a savepoint and all later ones, but keeps the changes made since then. */
   release(name: string): void {
     this.refuseOutside('RELEASE SAVEPOINT');
     this.refuseIfFailed();
-    this.savepoints.length = this.indexOf(name);
+    const index = this.indexOf(name);
+    const released = this.savepoints[index];
+    this.savepoints.length = index;
+    if (released !== undefined) {
+      this.settings.release(released.settings, index);
+    }
   }
 
   /**
@@ -110,11 +135,14 @@ export class Block {
   rollbackTo(name: string): ReadonlySet<string> {
     this.refuseOutside('ROLLBACK TO SAVEPOINT');
     const index = this.indexOf(name);
-    const { mark, portals } = this.savepoints[index] ?? { mark: 0, portals: new Set() };
-    this.session.transaction?.rollback(mark);
+    const savepoint = this.savepoints[index];
+    this.session.transaction?.rollback(savepoint?.mark ?? 0);
     this.savepoints.length = index + 1;
     this.current = 'T';
-    return portals;
+    if (savepoint !== undefined) {
+      this.settings.rollbackTo(savepoint.settings, index + 1);
+    }
+    return savepoint?.portals ?? new Set();
   }
 
   /** Returns the index of the most recent savepoint with this name. */
@@ -126,13 +154,15 @@ export class Block {
     return index;
   }
 
-  private refuseOutside(command: string): void {
+  /** Throws outside a block. */
+  refuseOutside(command: string): void {
     if (this.current === 'I') {
       throw new ProtocolError('25P01', `${command} can only be used in transaction blocks`);
     }
   }
 
-  private end(): void {
+  private end(how: 'commit' | 'rollback'): void {
+    this.settings.endBlock(how);
     this.current = 'I';
     this.savepoints = [];
   }

@@ -17,7 +17,14 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 /** The prepared statement interface that a portal needs. */
 export type Executable = Pick<
   PreparedStatement,
-  'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel' | 'handedOff' | 'resumed'
+  | 'description'
+  | 'temporary'
+  | 'shows'
+  | 'execute'
+  | 'executeBatch'
+  | 'cancel'
+  | 'handedOff'
+  | 'resumed'
 >;
 
 /** Sends bytes to the client. Resolves when the client is ready for more. */

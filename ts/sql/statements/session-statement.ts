@@ -10,14 +10,29 @@ import type { Parser } from '../parser/parser.js';
 import type { StatementText } from '../lexer/split.js';
 
 export type SessionStatement =
-  | { readonly kind: 'Begin' | 'Commit' | 'Rollback' }
+  | { readonly kind: 'Begin'; readonly modes: TransactionModes }
+  | { readonly kind: 'Commit' | 'Rollback' }
   | { readonly kind: 'Savepoint' | 'Release' | 'RollbackTo'; readonly name: string }
   /** `name` is `null` for ALL. */
   | { readonly kind: 'Deallocate' | 'CloseCursor'; readonly name: string | null }
   /** `what` is the object to discard, such as ALL or PLANS. */
   | { readonly kind: 'Discard'; readonly what: string }
-  /** `name` is empty for SET TRANSACTION and SET TIME ZONE, which have a different syntax. */
-  | { readonly kind: 'Set'; readonly name: string; readonly value: string | null }
+  /**
+   * `local` states whether the value applies only to the current transaction block. `name` is empty
+   * for settings with a different syntax that have no effect, such as SET NAMES.
+   */
+  | {
+      readonly kind: 'Set';
+      readonly name: string;
+      readonly value: string;
+      readonly local: boolean;
+    }
+  /** SET TRANSACTION; `defaults` states whether the modes are those of all later blocks. */
+  | {
+      readonly kind: 'SetTransaction';
+      readonly modes: TransactionModes;
+      readonly defaults: boolean;
+    }
   /** `name` is `null` for NONE and DEFAULT. */
   | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
   /** RESET; without `name`, RESET ALL. */
@@ -34,6 +49,13 @@ export type SessionStatement =
   | DeclareCursor
   | FetchCursor
   | CopyStream;
+
+/** The modes of a transaction block; absent modes keep their value. */
+export interface TransactionModes {
+  readonly isolation?: string;
+  readonly readOnly?: boolean;
+  readonly deferrable?: boolean;
+}
 
 /** `DECLARE name CURSOR FOR query`. */
 export interface DeclareCursor {
@@ -69,7 +91,7 @@ type Production = (p: Parser) => SessionStatement | null;
  * different kind of statement.
  */
 const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>([
-  ['BEGIN', (p) => skipping(p, { kind: 'Begin' })],
+  ['BEGIN', begin],
   ['START', startOfBlock],
   ['COMMIT', (p) => endOfBlock(p, 'Commit')],
   ['END', (p) => endOfBlock(p, 'Commit')],
@@ -147,7 +169,7 @@ function notify(p: Parser): SessionStatement {
   return { kind: 'Notify', channel, payload: p.takeName(true).text };
 }
 
-/** Skips words that have no effect, such as transaction modes. */
+/** Skips words that have no effect. */
 function skipping(p: Parser, statement: SessionStatement): SessionStatement {
   while (!ended(p)) {
     p.advance();
@@ -187,9 +209,61 @@ function target(p: Parser, missing: string): string | null {
 
 // ---- blocks ----
 
+function begin(p: Parser): SessionStatement {
+  if (!p.take('WORK')) {
+    p.take('TRANSACTION');
+  }
+  return { kind: 'Begin', modes: transactionModes(p) };
+}
+
 function startOfBlock(p: Parser): SessionStatement {
   p.expect('TRANSACTION');
-  return skipping(p, { kind: 'Begin' });
+  return { kind: 'Begin', modes: transactionModes(p) };
+}
+
+/** Parses transaction modes up to the end of the statement; the last of each kind applies. */
+function transactionModes(p: Parser): TransactionModes {
+  let modes: TransactionModes = {};
+  for (let isFirst = true; !ended(p); isFirst = false) {
+    if (!isFirst) {
+      p.take(',');
+    }
+    modes = { ...modes, ...transactionMode(p) };
+  }
+  return modes;
+}
+
+function transactionMode(p: Parser): TransactionModes {
+  if (p.take('ISOLATION', 'LEVEL')) {
+    return { isolation: isolationLevel(p) };
+  }
+  if (p.take('READ', 'ONLY')) {
+    return { readOnly: true };
+  }
+  if (p.take('READ', 'WRITE')) {
+    return { readOnly: false };
+  }
+  if (p.take('DEFERRABLE')) {
+    return { deferrable: true };
+  }
+  if (p.take('NOT', 'DEFERRABLE')) {
+    return { deferrable: false };
+  }
+  return p.fail('transaction mode expected: ISOLATION LEVEL, READ WRITE, READ ONLY or DEFERRABLE');
+}
+
+function isolationLevel(p: Parser): string {
+  for (const words of [
+    ['SERIALIZABLE'],
+    ['REPEATABLE', 'READ'],
+    ['READ', 'COMMITTED'],
+    ['READ', 'UNCOMMITTED'],
+  ]) {
+    if (p.take(...words)) {
+      return words.join(' ').toLowerCase();
+    }
+  }
+  return p.fail('isolation level expected: SERIALIZABLE, REPEATABLE READ or READ COMMITTED');
 }
 
 /** Parses COMMIT and ROLLBACK in all their forms. */
@@ -349,32 +423,71 @@ function set(p: Parser): SessionStatement {
   if (p.take('SESSION', 'AUTHORIZATION')) {
     return { kind: 'SetAuthorization', name: roleName(p) };
   }
-  if (isWord(p) && p.value(1) !== '=' && p.value(1) !== 'TO') {
+  if (p.take('SESSION', 'CHARACTERISTICS')) {
+    p.expect('AS');
+    p.expect('TRANSACTION');
+    return { kind: 'SetTransaction', modes: requiredModes(p), defaults: true };
+  }
+  let local = false;
+  if (isWord(p) && p.value(1) !== '=' && p.value(1) !== 'TO' && p.value(1) !== '.') {
     if (!p.take('SESSION')) {
-      p.take('LOCAL');
+      local = p.take('LOCAL');
     }
   }
+  return setOne(p, local);
+}
+
+function setOne(p: Parser, local: boolean): SessionStatement {
   if (p.take('ROLE')) {
     return { kind: 'SetRole', name: roleName(p) };
   }
+  if (p.value(1) !== '=' && p.value(1) !== 'TO' && p.take('TRANSACTION')) {
+    return { kind: 'SetTransaction', modes: requiredModes(p), defaults: false };
+  }
+  if (p.take('TIME', 'ZONE')) {
+    return { kind: 'Set', name: 'timezone', value: settingValues(p), local };
+  }
   const names: string[] = [];
   do {
-    if (!isWord(p) && p.kind() !== TokenKind.Quoted) {
-      return skipping(p, { kind: 'Set', name: '', value: null });
-    }
     names.push(foldedName(p, 'setting name'));
   } while (p.take('.'));
   if (!p.take('=') && !p.take('TO')) {
-    return skipping(p, { kind: 'Set', name: '', value: null });
+    return skipping(p, { kind: 'Set', name: '', value: '', local });
   }
-  return { kind: 'Set', name: names.join('.'), value: settingValue(p) };
+  return { kind: 'Set', name: names.join('.'), value: settingValues(p), local };
 }
 
+function requiredModes(p: Parser): TransactionModes {
+  return ended(p) ? p.fail('transaction mode expected') : transactionModes(p);
+}
+
+/** Parses a value, or a list of values; the members of a list are separated by `, `. */
+function settingValues(p: Parser): string {
+  const values = [settingValue(p)];
+  while (p.take(',')) {
+    values.push(settingValue(p));
+  }
+  const [only = ''] = values;
+  return values.length === 1 ? only : values.map(asListMember).join(', ');
+}
+
+/** Parses a value: a string, or the words and numbers up to the next comma. */
 function settingValue(p: Parser): string {
-  if (p.kind() === TokenKind.String && isLast(p)) {
+  const isAlone = isLast(p) || p.value(1) === ',';
+  if (isAlone && (p.kind() === TokenKind.String || p.kind() === TokenKind.Quoted)) {
     return p.takeName(true).text;
   }
-  return ended(p) ? '' : remainingText(p, '').text;
+  const start = p.start();
+  while (!ended(p) && !p.at(',')) {
+    p.advance();
+  }
+  return p.text.slice(start, Math.max(start, p.lastEnd()));
+}
+
+/** A member of a list of names, in double quotes unless it is a plain name. */
+function asListMember(value: string): string {
+  const isPlain = /^[a-z_][a-z0-9_$]*$/i.test(value);
+  return isPlain ? value : `"${value.replaceAll('"', '""')}"`;
 }
 
 /** Parses `[= | TO] name`; returns `null` for NONE and DEFAULT. */

@@ -1,0 +1,26 @@
+/** Decides which statements a read-only transaction refuses. */
+import type { StatementDescription } from '../../session/index.js';
+import { ProtocolError } from '../protocol/protocol-error.js';
+
+/**
+ * Commands of kind `ddl` that change neither rows nor definitions. A command that is not listed is
+ * refused.
+ */
+const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
+  'ANALYZE',
+  'ASSUME SERVICE ACCOUNT',
+  'CHECK',
+  'EXIT SERVICE ACCOUNT',
+  'REINDEX',
+  'VACUUM',
+]);
+
+/** Throws if the statement writes. */
+export function refuseWrite(kind: StatementDescription['kind'], command: string): void {
+  const isChange = kind === 'insert' || kind === 'update' || kind === 'ddl';
+  const isWrite = isChange || command === 'COMMENT';
+  if (isWrite && !READ_ONLY_COMMANDS.has(command)) {
+    const written = command === 'TRUNCATE' ? 'TRUNCATE TABLE' : command;
+    throw new ProtocolError('25006', `cannot execute ${written} in a read-only transaction`);
+  }
+}
