@@ -26,7 +26,6 @@ import {
   type Toast as ShownToast,
 } from '../page/notices.js';
 import { ConfirmDialog } from '../dialogs/ConfirmDialog.js';
-import { HelpDialog } from './HelpDialog.js';
 import { Icon, Logo, type IconName } from '../ui/icons.js';
 import { MenuLayer } from '../ui/Menu.js';
 import { Page } from './Page.js';
@@ -42,6 +41,7 @@ import { watchServer } from '../state/watch.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
+const HelpDialog = lazy(() => import('./HelpDialog.js'));
 const Palette = lazy(() => import('./Palette.js'));
 
 export function App(props: { session: Session }): JSX.Element {
@@ -64,11 +64,7 @@ export function App(props: { session: Session }): JSX.Element {
   });
 
   knowUsers(session);
-
-  createEffect(() => {
-    const name = session.server.settings()?.preferences['instance_name'];
-    document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
-  });
+  nameWindow(session);
 
   // If there are neither tables nor drafts, the console opens the start page, unless a link names a
   // page.
@@ -105,18 +101,28 @@ export function App(props: { session: Session }): JSX.Element {
       <StatusBar session={session} />
       <MenuLayer />
       <ConfirmDialog />
-      <Show when={palette()}>
-        <Suspense>
+      <Suspense>
+        <Show when={palette()}>
           <Palette session={session} help={() => setHelp(true)} onClose={() => setPalette(false)} />
-        </Suspense>
-      </Show>
-      <HelpDialog open={help()} onClose={() => setHelp(false)} />
+        </Show>
+        <Show when={help()}>
+          <HelpDialog onClose={() => setHelp(false)} />
+        </Show>
+      </Suspense>
       <div class="visually-hidden" role="status" aria-live="polite">
         {spoken()}
       </div>
       <Toast />
     </div>
   );
+}
+
+/** Shows the server's name in the window's title. */
+function nameWindow(session: Session): void {
+  createEffect(() => {
+    const name = session.server.settings()?.preferences['instance_name'];
+    document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
+  });
 }
 
 /** After each sign-in, checks whether the user may list other users. */

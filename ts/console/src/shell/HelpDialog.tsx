@@ -2,21 +2,14 @@
  * Lists all shortcuts in a modal dialog. The browser traps the focus in the dialog and restores it
  * afterwards.
  */
-import { createEffect, For, type JSX } from 'solid-js';
+import { For, type JSX, onMount } from 'solid-js';
 import { Icon } from '../ui/icons.js';
-import { SHORTCUTS } from './shortcuts.js';
+import { SHORTCUTS } from './shortcut-list.js';
 import { texts } from '../texts.js';
 
-export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.Element {
+export default function HelpDialog(props: { onClose: () => void }): JSX.Element {
   let dialog!: HTMLDialogElement;
-  createEffect(() => {
-    if (props.open && !dialog.open) {
-      dialog.showModal();
-    }
-    if (!props.open && dialog.open) {
-      dialog.close();
-    }
-  });
+  onMount(() => dialog.showModal());
   return (
     <dialog
       ref={dialog}
@@ -26,7 +19,7 @@ export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.E
     >
       <header>
         <h2 id="help-title">{texts.common.shortcuts}</h2>
-        <button class="icon-button" aria-label={texts.common.close} onClick={() => props.onClose()}>
+        <button class="icon-button" aria-label={texts.common.close} onClick={() => dialog.close()}>
           <Icon name="close" />
         </button>
       </header>
