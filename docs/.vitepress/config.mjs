@@ -73,6 +73,7 @@ const SECTIONS = {
     ['sql/explain', 'EXPLAIN'],
     ['sql/transactions', 'Transactions'],
     ['sql/set', 'SET, RESET, DISCARD'],
+    ['sql/prepare', 'PREPARE, EXECUTE'],
     ['sql/cursors', 'Cursors'],
     ['sql/listen', 'LISTEN and NOTIFY'],
     ['sql/backup', 'CHECKPOINT and BACKUP'],

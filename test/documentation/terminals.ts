@@ -31,6 +31,11 @@ function sameColumn(_: Random, before: readonly string[]): string {
   return before[at + 1] ?? '';
 }
 
+/** The table after the last FROM. */
+function sameTable(_: Random, before: readonly string[]): string {
+  return before[before.findLastIndex((token) => token.toUpperCase() === 'FROM') + 1] ?? '';
+}
+
 /** A day that is not before the previous day. */
 function laterDay(random: Random, before: readonly string[]): string {
   return numberBetween(Number(before.at(-2)), 28, 2)(random, before);
@@ -68,6 +73,7 @@ export const TERMINALS: Readonly<Record<string, Terminal>> = {
   geohash_size: oneOf('1c', '12c', '1b', '60b'),
   codec_level: codecLevel,
   same_column: sameColumn,
+  same_table: sameTable,
   secret: oneOf("'battery staple'", '$$p$$'),
   row_number: numberBetween(0, 2_147_483_647),
   year: numberBetween(1990, 2030, 4),

@@ -224,7 +224,7 @@ test('pipelined inserts of a prepared statement are refused one by one', async (
   });
 });
 
-test('DISCARD ALL ends a read-only session; a user with one right is refused as usual', async (t) => {
+test('DISCARD ALL ends a read-only session; permissions are checked as usual', async (t) => {
   await connected(async (client) => {
     await client.query('SET default_transaction_read_only = on');
     await client.query('DISCARD ALL');

@@ -11,6 +11,7 @@ interface PositionedError {
   readonly message: string;
   readonly start: number;
   readonly end: number;
+  readonly code?: 'Syntax' | 'NotSupported' | 'TableNotFound';
 }
 
 function isPositioned(error: unknown): error is PositionedError {
@@ -31,8 +32,8 @@ export function asSyntaxError(error: unknown): DatabaseError {
     return error;
   }
   if (isPositioned(error)) {
-    const { message, start, end } = error;
-    return new DatabaseError({ code: 'Syntax', message, start, end });
+    const { message, start, end, code = 'Syntax' } = error;
+    return new DatabaseError({ code, message, start, end });
   }
   return asDatabaseError(error);
 }

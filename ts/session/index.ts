@@ -40,6 +40,8 @@ export type {
   CursorStep,
   DeclareCursor,
   FetchCursor,
+  ExecuteStatement,
+  PrepareStatement,
   SessionStatement,
   TransactionModes,
 } from '../sql/index.js';

@@ -79,6 +79,8 @@ export class PreparedStatement {
   readonly temporary: TemporaryTable | null;
   /** The setting that the statement shows, if any. */
   readonly shows: string | null;
+  /** The query with a locking clause: `SELECT FOR UPDATE`; `null` without such a clause. */
+  readonly locking: string | null;
   readonly #host: StatementHost;
   readonly #session: StatementSession;
   readonly #declared: ParameterTypes | undefined;
@@ -101,7 +103,7 @@ export class PreparedStatement {
   constructor(
     host: StatementHost,
     session: StatementSession,
-    { text, temporary, lifted, shows }: ParsedStatement,
+    { text, temporary, lifted, shows, locking }: ParsedStatement,
     declared?: ParameterTypes,
   ) {
     this.#host = host;
@@ -110,6 +112,7 @@ export class PreparedStatement {
     this.text = text;
     this.temporary = temporary;
     this.shows = shows;
+    this.locking = locking;
     this.#declared = declared;
   }
 

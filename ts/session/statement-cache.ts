@@ -33,6 +33,8 @@ export interface ParsedStatement {
   readonly view: object | null;
   /** The setting that the statement shows, if any. */
   readonly shows: string | null;
+  /** The query with a locking clause: `SELECT FOR UPDATE`; `null` without such a clause. */
+  readonly locking: string | null;
   /** The temporary table that the statement creates, if any. */
   readonly temporary: TemporaryTable | null;
   /** The statement's accesses to the server itself rather than to tables. */
@@ -227,6 +229,7 @@ export class StatementCache {
         readsSequenceValues: readsSequenceValues(tree),
         view: this.#questions.makesView(tree) ? tree : null,
         shows: shownSetting(tree),
+        locking: statement.locking ?? null,
         temporary: temporaryTable(tree),
         accesses: this.#questions.serverAccesses(tree),
         lifted: null,

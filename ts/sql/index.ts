@@ -28,6 +28,7 @@ export type {
   SessionStatement,
   TransactionModes,
 } from './statements/session-statement.js';
+export type { ExecuteStatement, PrepareStatement } from './statements/prepare.js';
 export { SyntaxError_ } from './lexer/syntax-error.js';
 
 const GRAMMAR: Grammar = {
@@ -53,6 +54,8 @@ export interface Statement {
   readonly tree: Tree;
   /** The session statement; `null` for other statements. */
   readonly session: SessionStatement | null;
+  /** The query with a locking clause: `SELECT FOR UPDATE`; absent without such a clause. */
+  readonly locking?: string;
 }
 
 /** Parses one statement; throws `SyntaxError_`. Empty text returns an `Empty` node. */
@@ -61,7 +64,8 @@ export function readStatement(text: string): Statement {
     const parser = new Parser(text, GRAMMAR);
     const { root, session } = parseStatement(parser);
     refuseRows(parser);
-    return { tree: parser.tree(root), session };
+    const tree = parser.tree(root);
+    return parser.locking === null ? { tree, session } : { tree, session, locking: parser.locking };
   } catch (error) {
     throw error instanceof SyntaxError_ ? withMeant(text, error) : error;
   }

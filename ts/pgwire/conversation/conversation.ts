@@ -12,6 +12,7 @@
 import {
   type Database,
   DatabaseError,
+  type ExecuteStatement,
   type HandoffResult,
   type Handoff,
   type ParameterTypes,
@@ -35,18 +36,20 @@ import { commandTag } from '../protocol/command-tag.js';
 import { type ConversationState, type Step, STEPS } from './states.js';
 import { Copies } from '../copy/copies.js';
 import { Cursors } from '../statements/cursors.js';
-import { errorReport, located } from '../protocol/failure.js';
+import { errorReport, inData, located } from '../protocol/failure.js';
+import { formatCodes } from '../statements/format-codes.js';
 import type { FrameRange } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
 import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
-import { refuseWrite } from '../statements/read-only.js';
+import { refuseCommand, refuseWrite } from '../statements/read-only.js';
 import { type Eligible, Repetition } from '../statements/repetition.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import { type Line, Notifications } from './notifications.js';
 import { type ConversationLimits, SessionCommands } from './session-commands.js';
 import { SessionSettings } from '../statements/session-settings.js';
+import { SqlStatements } from '../statements/sql-statements.js';
 import { Statements } from '../statements/statements.js';
 import { TemporaryTables } from '../statements/temporary-tables.js';
 import { describeRows } from '../protocol/type-oids.js';
@@ -117,6 +120,7 @@ export class Conversation {
   private readonly portals: Portals;
   private readonly block: Block;
   private readonly cursors: Cursors;
+  private readonly sqlStatements: SqlStatements;
   private readonly copies: Copies;
   private readonly settings: SessionSettings;
   private readonly commands: SessionCommands;
@@ -163,6 +167,12 @@ export class Conversation {
     this.cursors = new Cursors(setting);
     this.copies = new Copies(setting);
     const { statements } = this;
+    this.sqlStatements = new SqlStatements({
+      ...setting,
+      statements,
+      read: (text) => this.read(text),
+      prepare: (text, types) => this.prepare(text, types),
+    });
     this.repetition = limits.handsOff === true ? new Repetition(statements) : null;
     const temporary = new TemporaryTables(session);
     this.temporary = temporary;
@@ -477,13 +487,18 @@ export class Conversation {
   }
 
   /**
-   * Returns the description of a session statement. Only FETCH has columns, which are those of its
-   * cursor.
+   * Returns the description of a session statement. Only FETCH and EXECUTE have columns, which are
+   * those of the cursor and of the prepared statement.
    */
   private describeSession(statement: SessionStatement | null, formats: readonly number[]): Buffer {
-    return statement?.kind === 'Fetch'
-      ? this.cursors.describe(statement.name, formats)
-      : reply.noData();
+    switch (statement?.kind) {
+      case 'Fetch':
+        return this.cursors.describe(statement.name, formats);
+      case 'Execute':
+        return describeRows(this.sqlStatements.get(statement.name).prepared.description, formats);
+      default:
+        return reply.noData();
+    }
   }
 
   /**
@@ -702,7 +717,9 @@ export class Conversation {
    * Runs a portal and sends its result. Returns true when all of the portal's rows have been sent.
    */
   private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
-    this.refuseWrite(portal.statement.description);
+    if (this.settings.isReadOnly) {
+      refuseWrite(portal.statement);
+    }
     const run = await this.run(portal, maxRows, this.outlet.send);
     const { kind, command, notice } = portal.statement.description;
     if (!run.complete) {
@@ -718,13 +735,6 @@ export class Conversation {
     await this.temporary.note(portal.statement, this.block.status !== 'I');
     this.outlet.queue(reply.commandComplete(commandTag(kind, command, run.rows)));
     return true;
-  }
-
-  /** Throws in a read-only transaction if the statement writes. */
-  private refuseWrite({ kind, command }: StatementDescription): void {
-    if (this.settings.isReadOnly) {
-      refuseWrite(kind, command);
-    }
   }
 
   /** Runs a portal that can be cancelled while it runs. */
@@ -763,7 +773,7 @@ export class Conversation {
     switch (statement.kind) {
       case 'CopyIn':
         if (this.settings.isReadOnly) {
-          refuseWrite('insert', 'COPY FROM');
+          refuseCommand('insert', 'COPY FROM');
         }
         await this.copies.start(statement);
         this.enter({ at: 'copying', script: null });
@@ -776,6 +786,12 @@ export class Conversation {
       case 'DeclareCursor':
         this.complete(await this.cursors.declare(statement, undefined, BoundValues.none));
         return;
+      case 'Prepare':
+        this.complete(await this.sqlStatements.prepare(statement));
+        return;
+      case 'Execute':
+        await this.executePrepared(statement, formats, isSimple);
+        return;
       case 'Fetch':
       case 'Move':
         if (isSimple && statement.kind === 'Fetch') {
@@ -786,6 +802,26 @@ export class Conversation {
       default:
         this.complete(await this.commands.apply(statement));
     }
+  }
+
+  /** Runs EXECUTE. A simple query also receives the row description. */
+  private async executePrepared(
+    statement: ExecuteStatement,
+    formats: readonly number[],
+    isSimple: boolean,
+  ): Promise<void> {
+    const [prepared, values] = await this.sqlStatements.bind(statement);
+    const codes = formatCodes(formats, prepared.description.columns.length, 'result');
+    const describe = (description: StatementDescription): void => {
+      if (description.columns.length > 0) {
+        this.outlet.queue(describeRows(description, []));
+      }
+    };
+    const portal = new Portal(prepared, values, codes, isSimple ? describe : null);
+    await this.runPortal(portal, 0).catch((error: unknown) => {
+      // The position would refer to the text of PREPARE.
+      throw inData(error);
+    });
   }
 
   private complete(tag: string): void {

@@ -2,8 +2,10 @@
 import type {
   CopyStream,
   DeclareCursor,
+  ExecuteStatement,
   FetchCursor,
   PreparedStatement,
+  PrepareStatement,
   Session,
   SessionStatement,
   TransactionModes,
@@ -12,6 +14,7 @@ import { quoteName } from '../../session/index.js';
 import type { Block } from '../statements/block.js';
 import type { Portals } from '../statements/portals.js';
 import type { SessionSettings } from '../statements/session-settings.js';
+import { inData } from '../protocol/failure.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import type { Notifications } from './notifications.js';
@@ -40,8 +43,11 @@ interface CommandSetting {
   prepare(text: string): Promise<PreparedStatement>;
 }
 
-/** Session statements other than those for cursors and COPY. */
-type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
+/** Session statements other than those for cursors, prepared statements and COPY. */
+type SessionCommand = Exclude<
+  SessionStatement,
+  DeclareCursor | FetchCursor | CopyStream | PrepareStatement | ExecuteStatement
+>;
 
 export class SessionCommands {
   private readonly setting: CommandSetting;
@@ -95,11 +101,9 @@ export class SessionCommands {
       case 'Release':
         this.setting.block.release(statement.name);
         return 'RELEASE';
-      case 'RollbackTo': {
-        const open = this.setting.block.rollbackTo(statement.name);
-        this.setting.portals.closeBut((name) => name === '' || open.has(name));
+      case 'RollbackTo':
+        this.rollbackTo(statement.name);
         return 'ROLLBACK';
-      }
       case 'Deallocate':
         return this.deallocate(statement.name);
       case 'CloseCursor':
@@ -130,10 +134,12 @@ export class SessionCommands {
         }
         await this.become(null);
         return 'SET';
+      case 'LockTable':
+        await this.lock(statement.tables);
+        return 'LOCK TABLE';
       case 'Chain':
-        throw unsupported('AND CHAIN');
       case 'TwoPhase':
-        throw unsupported('two-phase commits');
+        throw unsupported(statement.kind === 'Chain' ? 'AND CHAIN' : 'two-phase commits');
       case 'Listen':
         await this.setting.notifications.listen(statement.channel);
         return 'LISTEN';
@@ -204,6 +210,18 @@ export class SessionCommands {
     }
   }
 
+  /** Checks LOCK TABLE, which has no effect: statements never wait for each other's blocks. */
+  private async lock(tables: readonly string[]): Promise<void> {
+    this.setting.block.refuseOutside('LOCK TABLE');
+    for (const table of tables) {
+      const query = `SELECT count() FROM ${quoteName(table)}`;
+      const statement = await this.setting.prepare(query).catch((error: unknown) => {
+        throw inData(error);
+      });
+      statement.close();
+    }
+  }
+
   private deallocate(name: string | null): string {
     if (name === null) {
       this.setting.statements.closeAll();
@@ -224,6 +242,11 @@ export class SessionCommands {
   private warn(sqlState: string, message: string): void {
     const fields = { severity: 'WARNING', sqlState, message } as const;
     this.setting.outlet.queue(reply.noticeResponse(fields));
+  }
+
+  private rollbackTo(savepoint: string): void {
+    const open = this.setting.block.rollbackTo(savepoint);
+    this.setting.portals.closeBut((name) => name === '' || open.has(name));
   }
 
   private rollback(): void {

@@ -61,7 +61,8 @@ export async function storedOf(
   }
 }
 
-async function storedStatement(
+/** Prepares a single statement; `types` are the declared parameter OIDs. */
+export async function storedStatement(
   text: string,
   types: readonly number[],
   setting: StoreSetting,

@@ -20,6 +20,7 @@ export type Executable = Pick<
   | 'description'
   | 'temporary'
   | 'shows'
+  | 'locking'
   | 'execute'
   | 'executeBatch'
   | 'cancel'

@@ -2,6 +2,11 @@
 import type { StatementDescription } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
+interface ReadStatement {
+  readonly description: StatementDescription;
+  readonly locking: string | null;
+}
+
 /**
  * Commands of kind `ddl` that change neither rows nor definitions. A command that is not listed is
  * refused.
@@ -15,10 +20,19 @@ const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
   'VACUUM',
 ]);
 
-/** Throws if the statement writes. */
-export function refuseWrite(kind: StatementDescription['kind'], command: string): void {
+/** Throws if the statement writes or locks rows. */
+export function refuseWrite({ description, locking }: ReadStatement): void {
+  refuseCommand(description.kind, locking ?? description.command, locking !== null);
+}
+
+/** Throws if a command of this kind writes. */
+export function refuseCommand(
+  kind: StatementDescription['kind'],
+  command: string,
+  isLocking = false,
+): void {
   const isChange = kind === 'insert' || kind === 'update' || kind === 'ddl';
-  const isWrite = isChange || command === 'COMMENT';
+  const isWrite = isChange || isLocking || command === 'COMMENT';
   if (isWrite && !READ_ONLY_COMMANDS.has(command)) {
     const written = command === 'TRUNCATE' ? 'TRUNCATE TABLE' : command;
     throw new ProtocolError('25006', `cannot execute ${written} in a read-only transaction`);

@@ -24,6 +24,14 @@ interface BlockModes {
   readonly deferrable: boolean;
 }
 
+/** Values in the form in which the conversation uses them. */
+interface Decoded {
+  readonly timeoutMs: number | undefined;
+  readonly nanoseconds: boolean;
+  readonly notices: boolean;
+  readonly isReadOnly: boolean;
+}
+
 /** All values at one time; never changed, so that a savepoint can store it. */
 export interface SettingsState {
   readonly session: Values;
@@ -52,8 +60,7 @@ export class SessionSettings {
   private enclosing: readonly BlockModes[] = [];
   /** Whether a query has run in the open block. */
   private hasQueried = false;
-  private known: { readonly state: SettingsState; readonly timeoutMs: number | undefined } | null =
-    null;
+  private known: { readonly state: SettingsState; readonly decoded: Decoded } | null = null;
 
   /** `startup` contains the client's startup parameters; `readOnly` the user's default. */
   constructor(startup: ReadonlyMap<string, string> = NONE, readOnly = false) {
@@ -75,29 +82,39 @@ export class SessionSettings {
 
   /** The client's time limit; `undefined` if only the server's limit applies. */
   get timeoutMs(): number | undefined {
-    if (this.known?.state !== this.state) {
-      const milliseconds = millisecondsOf(this.value('statement_timeout'));
-      // In PostgreSQL, zero disables the timeout. Here, zero means that only the server's timeout
-      // applies.
-      const timeoutMs = milliseconds === 0 ? undefined : milliseconds;
-      this.known = { state: this.state, timeoutMs };
-    }
-    return this.known.timeoutMs;
+    return this.decoded.timeoutMs;
   }
 
   /** Whether TIMESTAMP_NS has nine fractional digits; most drivers fail on more than six. */
   get nanoseconds(): boolean {
-    return this.value('timestamp_precision') === 'ns';
+    return this.decoded.nanoseconds;
   }
 
   /** Whether to send notices. */
   get notices(): boolean {
-    return this.value('client_min_messages') === 'notice';
+    return this.decoded.notices;
   }
 
   /** Whether the next statement must not write. */
   get isReadOnly(): boolean {
-    return this.modes.readOnly;
+    return this.decoded.isReadOnly;
+  }
+
+  /** The values that every statement reads, decoded once per state. */
+  private get decoded(): Decoded {
+    if (this.known?.state !== this.state) {
+      const milliseconds = millisecondsOf(this.value('statement_timeout'));
+      const decoded = {
+        // In PostgreSQL, zero disables the timeout. Here, zero means that only the server's timeout
+        // applies.
+        timeoutMs: milliseconds === 0 ? undefined : milliseconds,
+        nanoseconds: this.value('timestamp_precision') === 'ns',
+        notices: this.value('client_min_messages') === 'notice',
+        isReadOnly: this.modes.readOnly,
+      };
+      this.known = { state: this.state, decoded };
+    }
+    return this.known.decoded;
   }
 
   /** The settings of which the client is notified, with their values. */

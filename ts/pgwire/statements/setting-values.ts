@@ -38,7 +38,7 @@ export const SETTINGS: ReadonlyMap<string, Setting> = new Map(
   LIST.map((setting) => [setting.name, setting]),
 );
 
-/** Settings of the current transaction block: SHOW reads them, and SET changes them until it ends. */
+/** Settings of the current transaction block, until its end. */
 export type BlockSetting = 'transaction_read_only' | 'transaction_deferrable';
 
 export function isBlockSetting(name: string): name is BlockSetting {

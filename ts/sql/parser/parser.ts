@@ -8,7 +8,7 @@
 import type { Name, Node, NodeId, PlainRows, Span, Tree } from '../ast.generated.js';
 import { AFTER_COLUMN_WORDS, CASE_WORDS, COLUMN_WORDS, RESERVED } from '../lexer/keywords.js';
 import { TokenKind, tokenize, type Tokens, unquote } from '../lexer/lexer.js';
-import { SyntaxError_ } from '../lexer/syntax-error.js';
+import { type ParseErrorCode, SyntaxError_ } from '../lexer/syntax-error.js';
 
 /** Maximum length of a statement, in UTF-16 code units. */
 export const MAX_TEXT_LENGTH = 1_048_576;
@@ -53,6 +53,8 @@ export class Parser {
   readonly rows = new Set<NodeId>();
   /** Index of a FROM token that may directly follow SELECT, without a select list. */
   bareFrom = -1;
+  /** The first locking clause: `SELECT FOR UPDATE`. */
+  locking: string | null = null;
   private readonly tokens: Tokens;
   private readonly nodes: Node[] = [];
   private readonly spans: Span[] = [];
@@ -430,8 +432,8 @@ export class Parser {
     this.fail(message);
   }
 
-  failAt(message: string, start: number, end: number): never {
-    throw new SyntaxError_(message, start, end);
+  failAt(message: string, start: number, end: number, code: ParseErrorCode = 'Syntax'): never {
+    throw new SyntaxError_(message, start, end, code);
   }
 
   failReserved(): never {

@@ -29,6 +29,7 @@ import {
   parseSampleBy,
 } from './select-clauses.js';
 import { parseShow } from './show.js';
+import { atLocking, parseLocking } from './locking.js';
 import { derived, joinChain, joinedSources, parseSources } from './source.js';
 import { parseValues } from './values.js';
 
@@ -55,7 +56,9 @@ export function parsePreamble(p: Parser): Preamble {
 export function queryAfter(p: Parser, preamble: Preamble): NodeId {
   const body = setOperations(p);
   const orderBy = p.take('ORDER') ? orderItems(p) : [];
+  parseLocking(p, body);
   const limit = parseLimit(p);
+  parseLocking(p, body);
   const { declarations, with: ctes } = preamble;
   const node = { kind: 'Query', declarations, with: ctes, body, order_by: orderBy, limit } as const;
   const children = [
@@ -220,7 +223,7 @@ function atContinuation(p: Parser): boolean {
   if (p.kind() !== TokenKind.Word) {
     return false;
   }
-  if (p.sees('OFFSET') || atFetch(p)) {
+  if (p.sees('OFFSET') || atFetch(p) || atLocking(p)) {
     return false;
   }
   return !p.atAnyOf(NOT_CONTINUING);
@@ -310,7 +313,7 @@ function selectItems(p: Parser): SelectItem[] {
     if (p.at(',') || p.at('FROM') || p.at(')') || p.at(';') || p.atEnd()) {
       return item;
     }
-    if (p.kind() === TokenKind.Word && p.atAnyOf(AFTER_SOURCE)) {
+    if (p.kind() === TokenKind.Word && (p.atAnyOf(AFTER_SOURCE) || atLocking(p))) {
       return item;
     }
     const written = p.written();
@@ -385,6 +388,9 @@ export function columnAlias(p: Parser): SelectItem['alias'] {
     return p.name('');
   }
   if (kind !== TokenKind.Word || (p.atAnyOf(AFTER_SOURCE) && !isLastOfItem(p))) {
+    return null;
+  }
+  if (atLocking(p)) {
     return null;
   }
   const isKeyword = p.atAnyOf(AFTER_SOURCE);

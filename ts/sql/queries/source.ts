@@ -14,6 +14,7 @@ import { AFTER_SOURCE, SOFT_JOINS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
+import { atLocking } from './locking.js';
 import { parseInterval } from './select-clauses.js';
 
 /** Parses `a, b JOIN c ON …`: joins and commas from left to right. */
@@ -295,7 +296,7 @@ function tableAlias(p: Parser): Name | null {
   if (p.sees('LIST', '(') || (p.sees('OFFSET') && p.kind(1) >= TokenKind.String)) {
     return null;
   }
-  if (p.sees('FETCH', 'FIRST') || p.sees('FETCH', 'NEXT')) {
+  if (p.sees('FETCH', 'FIRST') || p.sees('FETCH', 'NEXT') || atLocking(p)) {
     return null;
   }
   if (p.sees('INTO')) {

@@ -3,11 +3,27 @@
  * connection. The engine never receives them. The session handles these trees, and they have no
  * counterpart in Rust.
  */
-import { AFTER_SOURCE } from '../lexer/keywords.js';
+import { type LockTable, parseLockTable } from './lock-table.js';
+import {
+  type ExecuteStatement,
+  parseExecute,
+  parsePrepare,
+  type PrepareStatement,
+} from './prepare.js';
 import { parseCopyStream, type CopyStream } from './copy-stream.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 import type { StatementText } from '../lexer/split.js';
+import {
+  atCommand,
+  ended,
+  foldedName,
+  isLast,
+  isWord,
+  remainingText,
+  skipping,
+  takeBeforeName,
+} from './words.js';
 
 export type SessionStatement =
   | { readonly kind: 'Begin'; readonly modes: TransactionModes }
@@ -42,6 +58,9 @@ export type SessionStatement =
   /** `channel` is `null` for all channels. */
   | { readonly kind: 'Unlisten'; readonly channel: string | null }
   | { readonly kind: 'Notify'; readonly channel: string; readonly payload: string }
+  | LockTable
+  | PrepareStatement
+  | ExecuteStatement
   /** PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED. */
   | { readonly kind: 'TwoPhase' }
   /** COMMIT AND CHAIN, ROLLBACK AND CHAIN. */
@@ -99,7 +118,9 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['ABORT', (p) => endOfBlock(p, 'Rollback')],
   ['SAVEPOINT', (p) => ({ kind: 'Savepoint', name: savepointName(p) })],
   ['RELEASE', release],
-  ['PREPARE', (p) => (p.take('TRANSACTION') ? skipping(p, { kind: 'TwoPhase' }) : null)],
+  ['PREPARE', parsePrepare],
+  ['EXECUTE', parseExecute],
+  ['LOCK', parseLockTable],
   ['DECLARE', declareCursor],
   ['FETCH', (p) => fetchCursor(p, 'Fetch')],
   ['MOVE', (p) => fetchCursor(p, 'Move')],
@@ -129,25 +150,6 @@ export function parseSessionStatement(p: Parser): SessionStatement | null {
   return statement;
 }
 
-function ended(p: Parser): boolean {
-  return p.atEnd() || p.at(';');
-}
-
-/** Returns whether the current token is the statement's last. */
-function isLast(p: Parser): boolean {
-  return p.kind(1) === TokenKind.End || p.value(1) === ';';
-}
-
-/**
- * Consumes an optional word before a name. If the word is the last one of the statement, it is the
- * name itself and is not consumed.
- */
-function takeBeforeName(p: Parser, word: string): void {
-  if (!isLast(p)) {
-    p.take(word);
-  }
-}
-
 function listen(p: Parser): SessionStatement {
   return { kind: 'Listen', channel: foldedName(p, 'channel name') };
 }
@@ -167,39 +169,6 @@ function notify(p: Parser): SessionStatement {
     p.fail('payload expected: a quoted string');
   }
   return { kind: 'Notify', channel, payload: p.takeName(true).text };
-}
-
-/** Skips words that have no effect. */
-function skipping(p: Parser, statement: SessionStatement): SessionStatement {
-  while (!ended(p)) {
-    p.advance();
-  }
-  return statement;
-}
-
-/**
- * Returns whether the preceding word is a command. It could also be a table name, but then a clause
- * of a query would follow.
- */
-function atCommand(p: Parser): boolean {
-  const isName = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.Integer;
-  const isCount = isName || p.at('-') || p.at('+');
-  return isCount || p.at('FROM') || p.at('IN') || (isWord(p) && !p.atAnyOf(AFTER_SOURCE));
-}
-
-function isWord(p: Parser): boolean {
-  return p.kind() === TokenKind.Word;
-}
-
-/** Parses a name without its quotes, folded as in PostgreSQL. Any word can be a name. */
-function foldedName(p: Parser, missing: string): string {
-  if (p.kind() === TokenKind.Quoted) {
-    return p.takeName(true).text;
-  }
-  if (!isWord(p)) {
-    p.fail(`${missing} expected`);
-  }
-  return p.takeName(false).text.toLowerCase();
 }
 
 /** Parses a name; returns `null` for ALL. */
@@ -324,18 +293,6 @@ function declareCursor(p: Parser): SessionStatement | null {
     hold,
     query: remainingText(p, 'query expected'),
   };
-}
-
-/** Returns the SQL text from the current token to the end of the statement. */
-function remainingText(p: Parser, missing: string): StatementText {
-  if (ended(p)) {
-    p.fail(missing);
-  }
-  const start = p.start();
-  while (!ended(p)) {
-    p.advance();
-  }
-  return { text: p.text.slice(start, p.lastEnd()), start };
 }
 
 /** Maximum number of rows in a FETCH. */
