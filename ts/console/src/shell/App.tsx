@@ -65,14 +65,7 @@ export function App(props: { session: Session }): JSX.Element {
 
   knowUsers(session);
   nameWindow(session);
-
-  // If there are neither tables nor drafts, the console opens the start page, unless a link names a
-  // page.
-  createEffect(() => {
-    if (isEmpty(session) && session.workspace.isUntouched && !route().isNamed) {
-      openFirst('start');
-    }
-  });
+  welcome(session);
 
   return (
     <div
@@ -115,6 +108,17 @@ export function App(props: { session: Session }): JSX.Element {
       <Toast />
     </div>
   );
+}
+
+/**
+ * Opens the start page if there are neither tables nor drafts, unless a link names another page.
+ */
+function welcome(session: Session): void {
+  createEffect(() => {
+    if (isEmpty(session) && session.workspace.isUntouched && !route().isNamed) {
+      openFirst('start');
+    }
+  });
 }
 
 /** Shows the server's name in the window's title. */
