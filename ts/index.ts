@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { createCopy } from './copy/index.js';
-import { openDatabase, type OpenOptions as EngineOptions } from './engine/index.js';
+import { DatabaseError, openDatabase, type OpenOptions as EngineOptions } from './engine/index.js';
 import { TextFiles } from './ingest/index.js';
 import { EmbeddedDatabase } from './library/database.js';
 import { type RunningServer, type ServeOptions, startServer } from './main.js';
@@ -18,7 +18,7 @@ import { SessionHost, type TextShapeDetector } from './session/index.js';
 import { readStatement } from './sql/index.js';
 
 export { DatabaseError } from './engine/index.js';
-export type { AppenderOptions, ColumnValues, NewRow, TableAppender } from './library/appender.js';
+export type { AppenderOptions, NewRow, TableAppender } from './library/appender.js';
 export type { Change, ChangeOptions } from './library/changes.js';
 export type { Connection, CsvOptions, Transaction } from './library/database.js';
 export type { ExecutionOptions } from './library/execution.js';
@@ -26,6 +26,7 @@ export type { Parameter } from './library/parameters.js';
 export type { Row, RowOptions, Value } from './library/rows.js';
 export { identifier, type Sql, sql } from './library/sql.js';
 export type { QueryOptions, Statement } from './library/statement.js';
+export type { ColumnValues } from './library/vectors.js';
 export { type RunningServer, type ServeOptions, startServer as serve } from './main.js';
 export type { Summary } from './session/index.js';
 export { StartError } from './start-error.js';
@@ -33,7 +34,7 @@ export { StartError } from './start-error.js';
 /** Options of a database. */
 export interface OpenOptions extends EngineOptions {
   /** Whether statements and appenders that write are refused. */
-  readonly readOnly?: boolean;
+  readonly readOnly?: boolean | undefined;
 }
 
 /** A database open in this process. */
@@ -48,7 +49,14 @@ const IN_MEMORY = ':memory:';
  * `:memory:` opens an empty database in a temporary directory, which is removed when it is closed.
  */
 export async function open(options: string | OpenOptions): Promise<TidemarkDatabase> {
-  const { readOnly = false, ...given } = typeof options === 'string' ? { root: options } : options;
+  const { readOnly = false, ...given }: OpenOptions =
+    typeof options === 'string' ? { root: options } : { ...options };
+  if (typeof given.root !== 'string' || given.root === '') {
+    throw new DatabaseError({
+      code: 'InvalidValue',
+      message: 'root must be the path of a directory',
+    });
+  }
   const isTemporary = given.root === IN_MEMORY;
   const root = isTemporary
     ? await mkdtemp(join(tmpdir(), 'tidemark-memory-'))

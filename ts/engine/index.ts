@@ -476,6 +476,10 @@ class EngineResultStream implements ResultStream {
   async next(maxRows?: number): Promise<Chunk | null> {
     const native = await decoded(this.#native.next(maxRows));
     this.#summary = summaryOf(native);
+    if (native.chunk == null && this.#summary === null) {
+      // The database was closed before the query had sent all of its rows.
+      throw new DatabaseError({ code: 'Closed', message: 'the database is closed' });
+    }
     return native.chunk == null ? null : chunkOf(native.chunk);
   }
 

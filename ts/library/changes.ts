@@ -8,6 +8,7 @@ import {
   type Session,
 } from '../session/index.js';
 import { type Row, type RowOptions, rowsOf } from './rows.js';
+import { textOf } from './sql.js';
 
 /** A change of the followed table. */
 export interface Change<R = Row> {
@@ -25,9 +26,9 @@ export interface Change<R = Row> {
 
 export interface ChangeOptions extends RowOptions {
   /** `now` (default), `start` for the existing rows first, or the position of a change. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** Ends the loop with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Maximum time in milliseconds to wait for a change before checking again. */
@@ -39,13 +40,14 @@ export async function* followChanges<R>(
   sql: string,
   { from = 'now', signal, ...form }: ChangeOptions,
 ): AsyncGenerator<Change<R>, void> {
+  const text = textOf(sql);
   const start = parseFeedStart(from);
   if (start === null) {
     const message = `invalid position '${from}': expected now, start, or the position of a change`;
     throw new DatabaseError({ code: 'InvalidValue', message });
   }
   signal?.throwIfAborted();
-  const feed = new ChangeFeed(await session.prepare(sql), start, { rows: { format: 'arrow' } });
+  const feed = new ChangeFeed(await session.prepare(text), start, { rows: { format: 'arrow' } });
   const aborted = (): void => {
     feed.close();
   };

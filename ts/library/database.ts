@@ -2,10 +2,16 @@
 import { type RecordBatch, type Table } from 'apache-arrow';
 
 import type { Copy } from '../copy/index.js';
-import { type ImportReport, importText, readImportParameters } from '../ingest/index.js';
+import {
+  ImportError,
+  type ImportReport,
+  importText,
+  readImportParameters,
+} from '../ingest/index.js';
 import {
   type Database,
   DatabaseError,
+  type ParsedStatement,
   type PreparedStatement,
   type Session,
   type SessionHost,
@@ -17,27 +23,24 @@ import { type Change, type ChangeOptions, followChanges } from './changes.js';
 import { cancellable, type ExecutionOptions } from './execution.js';
 import { type Parameter, typeHint } from './parameters.js';
 import type { Row } from './rows.js';
-import type { Sql } from './sql.js';
+import { statementOf, type Text, textOf } from './sql.js';
 import { type QueryOptions, Statement } from './statement.js';
 
 /** Options of a CSV import; their names and meaning are those of `/imp`. */
 export interface CsvOptions {
   /** One character; detected by default. */
-  readonly delimiter?: string;
+  readonly delimiter?: string | undefined;
   /** Whether the first line contains names; detected by default. */
-  readonly header?: boolean;
+  readonly header?: boolean | undefined;
   /** Designated timestamp of a new table. */
-  readonly timestamp?: string;
+  readonly timestamp?: string | undefined;
   /** Partitioning of a new table, such as `DAY`. */
-  readonly partitionBy?: string;
+  readonly partitionBy?: string | undefined;
   /** Whether to replace the table. */
-  readonly overwrite?: boolean;
+  readonly overwrite?: boolean | undefined;
   /** Whether to create the table if it does not exist; true by default. */
-  readonly create?: boolean;
+  readonly create?: boolean | undefined;
 }
-
-/** SQL text with the values of its parameters, or a template. */
-type Text = string | Sql;
 
 /** Queries and writes of a database or of a transaction. */
 export class Connection {
@@ -65,7 +68,7 @@ export class Connection {
 
   /** Prepares a statement for repeated execution. `types` declares types of parameters. */
   async prepare(sql: string, types: readonly (string | null)[] = []): Promise<Statement> {
-    return new Statement(await this.session.prepare(sql, types));
+    return new Statement(await this.session.prepare(this.#read(sql), types));
   }
 
   /**
@@ -164,6 +167,18 @@ export class Connection {
     return new TableAppender(metadata, (text) => this.session.prepare(text), options);
   }
 
+  /** Parses SQL text. Refuses BEGIN, COMMIT and so on, which would have no effect. */
+  #read(sql: string): ParsedStatement {
+    const parsed = this.session.read(textOf(sql));
+    const { dispatch } = parsed;
+    if (dispatch.runner === 'session' && BLOCK_STATEMENTS.has(dispatch.statement.kind)) {
+      const message = 'the library has no transaction blocks';
+      const hint = 'use the method transaction()';
+      throw new DatabaseError({ code: 'NotSupported', message, hint });
+    }
+    return parsed;
+  }
+
   /**
    * Prepares a statement. If the statement does not determine the type of a parameter, the
    * JavaScript value does.
@@ -174,12 +189,12 @@ export class Connection {
     { signal }: ExecutionOptions,
   ): Promise<{ statement: Statement; values: readonly Parameter[] }> {
     signal?.throwIfAborted();
-    const text = typeof sql === 'string' ? sql : sql.text;
-    const values = typeof sql === 'string' ? parameters : sql.parameters;
-    const prepared = await this.session.prepare(text);
+    const { text, parameters: values } = statementOf(sql, parameters);
+    const parsed = this.#read(text);
+    const prepared = await this.session.prepare(parsed);
     const hints = hintsFor(prepared, values);
     const better =
-      hints === null ? null : await this.session.prepare(text, hints).catch(() => null);
+      hints === null ? null : await this.session.prepare(parsed, hints).catch(() => null);
     if (better !== null) {
       prepared.close();
     }
@@ -187,6 +202,17 @@ export class Connection {
   }
 }
 
+/** Statements of a transaction block, which belongs to a connection. */
+const BLOCK_STATEMENTS: ReadonlySet<string> = new Set([
+  'Begin',
+  'Chain',
+  'Commit',
+  'Release',
+  'Rollback',
+  'RollbackTo',
+  'Savepoint',
+  'TwoPhase',
+]);
 const TEXT_TYPES: ReadonlySet<string> = new Set(['VARCHAR', 'STRING']);
 
 /**
@@ -224,16 +250,17 @@ export class Transaction extends Connection {
     const block = database.begin();
     session.transaction = block;
     const transaction = new Transaction(database, session);
+    let result: T;
     try {
-      const result = await work(transaction);
-      transaction.end();
-      await block.commit();
-      return result;
+      result = await work(transaction);
     } catch (error) {
-      transaction.end();
       block.rollback();
       throw error;
+    } finally {
+      transaction.end();
     }
+    await block.commit();
+    return result;
   }
 }
 
@@ -253,7 +280,7 @@ interface Surroundings<Server, ServeOptions> {
  */
 export class EmbeddedDatabase<Server, ServeOptions> extends Connection implements AsyncDisposable {
   readonly #surroundings: Surroundings<Server, ServeOptions>;
-  #isClosed = false;
+  #closing: Promise<void> | null = null;
 
   /** Internal; call `open` instead. */
   constructor(database: Database, surroundings: Surroundings<Server, ServeOptions>) {
@@ -272,7 +299,7 @@ export class EmbeddedDatabase<Server, ServeOptions> extends Connection implement
   /** Runs the statements of a script one after another, and stops at the first error. */
   async script(text: string, options: ExecutionOptions = {}): Promise<Summary[]> {
     const summaries: Summary[] = [];
-    for (const { text: statement } of splitStatements(text)) {
+    for (const { text: statement } of splitStatements(textOf(text))) {
       summaries.push(await this.execute(statement, [], options));
     }
     return summaries;
@@ -305,9 +332,17 @@ export class EmbeddedDatabase<Server, ServeOptions> extends Connection implement
         query.set(name, String(value));
       }
     }
-    const parameters = { ...readImportParameters(query), header: header ?? null, json: false };
-    const content = bytesOf(source);
-    return await importText(this.database, { parameters, schema: new Map(), content });
+    try {
+      const parameters = { ...readImportParameters(query), header: header ?? null, json: false };
+      const content = bytesOf(source);
+      return await importText(this.database, { parameters, schema: new Map(), content });
+    } catch (error) {
+      if (error instanceof ImportError) {
+        const { message } = error;
+        throw new DatabaseError({ code: 'InvalidValue', message }, { cause: error });
+      }
+      throw error;
+    }
   }
 
   /** Yields the changes of a table, or of a query over one table; leaving the loop ends it. */
@@ -318,17 +353,22 @@ export class EmbeddedDatabase<Server, ServeOptions> extends Connection implement
 
   /** Starts a server for this database. When the server closes, the database stays open. */
   async serve(options: ServeOptions): Promise<Server> {
+    if (this.#closing !== null) {
+      throw new DatabaseError({ code: 'Closed', message: 'the database is closed' });
+    }
     return await this.#surroundings.serve(options);
   }
 
   /** Closes the handle. Running statements are cancelled if it is the last one. */
   async close(): Promise<void> {
-    if (!this.#isClosed) {
-      this.#isClosed = true;
-      await this.#surroundings.copy.close();
-      await this.database.close();
-      await this.#surroundings.closed();
-    }
+    this.#closing ??= this.#close();
+    await this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#surroundings.copy.close();
+    await this.database.close();
+    await this.#surroundings.closed();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,7 @@
 import type { RecordBatch } from 'apache-arrow';
 
 import { arenaToBatch } from '../engine/arrow.js';
-import type { PreparedStatement, Summary } from '../session/index.js';
+import { DatabaseError, type PreparedStatement, type Summary } from '../session/index.js';
 import { encodeParameters } from './parameters.js';
 
 /** Limits of one execution. */
@@ -30,11 +30,12 @@ export async function* execution(
   { signal, timeoutMs }: ExecutionOptions,
 ): AsyncGenerator<RecordBatch, Summary> {
   signal?.throwIfAborted();
+  const limit = timeoutMs === undefined ? {} : { timeoutMs: checkedTimeout(timeoutMs) };
   const values = encodeParameters(parameters, statement.description.parameters.length);
   let cancel = (): void => undefined;
   const aborted = (): void => cancel();
   try {
-    const bounds = { elapsedMs: 0, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const bounds = { elapsedMs: 0, ...limit };
     const how = { rows: { format: 'arrow' } } as const;
     const reply = await statement.execute(
       values,
@@ -61,6 +62,14 @@ export async function* execution(
   }
 }
 
+function checkedTimeout(timeoutMs: number): number {
+  if (typeof timeoutMs !== 'number' || !(timeoutMs > 0)) {
+    const message = `invalid timeoutMs ${String(timeoutMs)}: expected a positive number`;
+    throw new DatabaseError({ code: 'InvalidValue', message });
+  }
+  return Math.ceil(timeoutMs);
+}
+
 /**
  * Wraps a generator in a loop that can be cancelled. Leaving the loop aborts the generator's
  * signal, so that the loop ends at once. A plain generator would first finish the step that it is
@@ -70,24 +79,30 @@ export function cancellable<T>(
   generatorOf: (signal: AbortSignal) => AsyncGenerator<T, unknown>,
   given?: AbortSignal,
 ): AsyncIterableIterator<T> {
-  const left = new AbortController();
-  const signal = given === undefined ? left.signal : AbortSignal.any([given, left.signal]);
-  const generator = generatorOf(signal);
+  const controller = new AbortController();
+  const stopFollowing = follow(controller, given);
+  const generator = generatorOf(controller.signal);
   const end = { done: true, value: undefined } as const;
+  let isLeft = false;
   return {
     async next(): Promise<IteratorResult<T, undefined>> {
       try {
         const { done = false, value } = await generator.next();
-        return done ? end : { done: false, value: value as T };
-      } catch (error) {
-        if (left.signal.aborted) {
-          return end;
+        if (!done) {
+          return { done: false, value: value as T };
         }
-        throw error;
+      } catch (error) {
+        if (!isLeft) {
+          throw error;
+        }
       }
+      stopFollowing();
+      return end;
     },
     async return(): Promise<IteratorReturnResult<undefined>> {
-      left.abort();
+      isLeft = true;
+      stopFollowing();
+      controller.abort();
       await generator.return(undefined).catch(() => undefined);
       return end;
     },
@@ -95,4 +110,19 @@ export function cancellable<T>(
       return this;
     },
   };
+}
+
+/**
+ * Aborts the controller when the given signal aborts; returns a function that ends this. The signal
+ * does not keep the controller alive, so an abandoned loop can be collected, which cancels its
+ * query. `AbortSignal.any` would keep it alive.
+ */
+function follow(controller: AbortController, given: AbortSignal | undefined): () => void {
+  const follower = new WeakRef(controller);
+  const aborted = (): void => follower.deref()?.abort(given?.reason);
+  given?.addEventListener('abort', aborted, { once: true });
+  if (given?.aborted === true) {
+    aborted();
+  }
+  return () => given?.removeEventListener('abort', aborted);
 }

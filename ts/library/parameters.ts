@@ -20,8 +20,11 @@ export type Parameter =
   | TemporalValue
   | Uint8Array
   | NumberArray
-  | readonly (string | number | bigint | boolean | null | readonly (number | null)[])[]
+  | readonly ArrayItem[]
   | null;
+
+type ArrayItem =
+  string | number | bigint | boolean | Date | TemporalValue | null | readonly ArrayItem[];
 
 type NumberArray =
   | Float64Array
@@ -33,6 +36,8 @@ type NumberArray =
   | Uint16Array
   | BigInt64Array;
 
+/** Maximum number of dimensions of an array. */
+const MAX_DIMENSIONS = 32;
 const TEXT_FORMAT = { format: 0, oid: 0 };
 /** Bytes as they are: the binary format of PostgreSQL's BYTEA. */
 const BYTES_FORMAT = { format: 1, oid: 17 };
@@ -81,16 +86,16 @@ function encoded(value: unknown, index: number): string | Buffer | null {
     case 'boolean':
       return String(value);
     default:
-      return encodedObject(value) ?? (value === null ? null : refuse(index));
+      return encodedObject(value, index) ?? (value === null ? null : refuse(index));
   }
 }
 
-function encodedObject(value: unknown): string | Buffer | null {
+function encodedObject(value: unknown, index: number): string | Buffer | null {
   if (value instanceof Uint8Array) {
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   }
-  if (Array.isArray(value) || ArrayBuffer.isView(value)) {
-    return arrayText(value as ArrayLike<unknown>);
+  if (isArray(value)) {
+    return arrayText(value, index);
   }
   if (value instanceof Date && !Number.isNaN(value.getTime())) {
     return value.toISOString();
@@ -108,18 +113,23 @@ export function temporalText(value: unknown): string | null {
   return (zoned.toInstant?.() ?? zoned).toString();
 }
 
+/** Whether a value is an array or a typed array. */
+export function isArray(value: unknown): value is ArrayLike<unknown> {
+  return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
+}
+
 /** Formats an array as PostgreSQL does: `{1,2}`, `{"a b",NULL}`. */
-function arrayText(values: ArrayLike<unknown>): string {
+function arrayText(values: ArrayLike<unknown>, index: number, dimension = 1): string {
+  if (dimension > MAX_DIMENSIONS) {
+    refuse(index);
+  }
   const items = Array.from(values, (value) => {
-    if (value === null || value === undefined) {
-      return 'NULL';
+    if (isArray(value)) {
+      return arrayText(value, index, dimension + 1);
     }
-    if (Array.isArray(value) || ArrayBuffer.isView(value)) {
-      return arrayText(value as ArrayLike<unknown>);
-    }
-    return typeof value === 'string'
-      ? `"${value.replace(/["\\]/g, '\\$&')}"`
-      : `${value as number}`;
+    const text = encoded(value ?? null, index)?.toString() ?? 'NULL';
+    const isText = typeof value === 'string' || (typeof value === 'object' && value !== null);
+    return isText ? `"${text.replace(/["\\]/g, '\\$&')}"` : text;
   });
   return `{${items.join(',')}}`;
 }

@@ -19,11 +19,11 @@ export interface RowOptions {
    * millisecond precision. `string` has all digits. `bigint` counts the column's units since 1970.
    * `instant` is a `Temporal.Instant`.
    */
-  readonly timestamps?: 'date' | 'string' | 'bigint' | 'instant';
+  readonly timestamps?: 'date' | 'string' | 'bigint' | 'instant' | undefined;
   /**
    * Representation of LONG: `bigint` (default), or `number`, which throws for values beyond 2^53.
    */
-  readonly longs?: 'bigint' | 'number';
+  readonly longs?: 'bigint' | 'number' | undefined;
 }
 
 /** Reads the cell of a row. */
@@ -32,6 +32,9 @@ type Cell = (row: number) => Value;
 /** Key of the field metadata that names the SQL type. */
 const TYPE_KEY = 'tidemark.type';
 const MILLIS = 1_000n;
+/** Attributes of a property created by assignment, which would set the prototype instead. */
+const PLAIN = { configurable: true, enumerable: true, writable: true };
+const SECONDS_PER_400_YEARS = 12_622_780_800;
 /** Units of each timestamp type per second. */
 const PER_SECOND: Readonly<Record<string, bigint>> = {
   DATE: 1_000n,
@@ -47,7 +50,12 @@ export function rowsOf<R = Row>(batch: RecordBatch, options: RowOptions = {}): R
   return Array.from({ length: batch.numRows }, (_, row) => {
     const values: Record<string, Value> = {};
     cells.forEach((cell, index) => {
-      values[names[index] ?? ''] = cell(row);
+      const name = names[index] ?? '';
+      if (name === '__proto__') {
+        Object.defineProperty(values, name, { ...PLAIN, value: cell(row) });
+      } else {
+        values[name] = cell(row);
+      }
     });
     return values as R;
   });
@@ -155,8 +163,15 @@ function millisOf(value: bigint, perSecond: bigint): number {
 function timestampText(value: bigint, perSecond: bigint): string {
   const digits = String(perSecond).length - 1;
   const fraction = ((value % perSecond) + perSecond) % perSecond;
-  const seconds = new Date(Number((value - fraction) / perSecond) * 1_000).toISOString();
-  return `${seconds.slice(0, -'.000Z'.length)}.${String(fraction).padStart(digits, '0')}Z`;
+  // A `Date` covers fewer years than the type, but the calendar repeats every 400 years.
+  const seconds = (value - fraction) / perSecond;
+  const cycles = Math.floor(Number(seconds) / SECONDS_PER_400_YEARS);
+  const inCycle = Number(seconds - BigInt(cycles) * BigInt(SECONDS_PER_400_YEARS));
+  const date = new Date(inCycle * 1_000);
+  const year = date.getUTCFullYear() + 400 * cycles;
+  const padded = `${year < 0 ? '-' : ''}${String(Math.abs(year)).padStart(4, '0')}`;
+  const rest = date.toISOString().slice('2000'.length, -'.000Z'.length);
+  return `${padded}${rest}.${String(fraction).padStart(digits, '0')}Z`;
 }
 
 function uuidText(bytes: Uint8Array): string {
