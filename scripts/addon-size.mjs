@@ -1,5 +1,5 @@
-// npm run addon-size: links the addon with its symbols, and prints the size of each crate's code and
-// data, the largest first. Generic code counts for the crate that defines it.
+// npm run addon-size: links the addon with its symbols, and prints the size of each crate's code
+// and data, the largest first. Generic code counts for the crate that defines it.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 

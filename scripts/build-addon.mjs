@@ -64,7 +64,7 @@ export async function buildAddon({ fromSource = false } = {}) {
  */
 async function usePublished() {
   const template = join(root, 'native', 'npm', platformName(), 'package.json');
-  // Until the project has an address and publishes, its names on npm may belong to somebody else.
+  // Until the project has an address and publishes, a stranger may register its names on npm.
   const { repository } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   if (repository === undefined || !existsSync(template)) {
     return false;

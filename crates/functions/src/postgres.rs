@@ -608,7 +608,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "pg_last_xact_replay_timestamp",
         &[direct(&[], String, no_text)],
-        "time of the last transaction that a standby applied; null, because the server is no standby",
+        "time of the last applied transaction; null, because the server is no standby",
     ),
     always!("pg_has_role", Boolean, yes, "whether the user is a member of a role"),
 ];

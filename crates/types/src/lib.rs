@@ -21,6 +21,7 @@ mod offset;
 mod parameter;
 mod parameter_items;
 mod partition;
+mod pattern_element;
 pub mod period;
 mod postgres_pattern;
 mod sql_type;

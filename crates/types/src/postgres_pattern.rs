@@ -1,7 +1,7 @@
 //! `PostgreSQL`'s date patterns such as `YYYY-MM-DD HH24:MI:SS.US`, for parsing.
 
 use crate::error::{EngineError, EngineResult, ErrorCode};
-use crate::timestamp_pattern::{Field, PatternElement, Width};
+use crate::pattern_element::{Field, PatternElement, Width};
 
 use Width::{Exactly, Greedy};
 
