@@ -171,7 +171,7 @@ impl TimestampPattern {
                     // The sign of an offset is no separator.
                     let signed = next == Some(&PatternElement::Field(Field::Offset));
                     rest.trim_start_matches(|c: char| {
-                        !c.is_alphanumeric() && !(signed && matches!(c, '+' | '-'))
+                        !(c.is_alphanumeric() || signed && matches!(c, '+' | '-'))
                     })
                 }
                 PatternElement::Field(field) => fields.read(*field, rest)?,
@@ -408,7 +408,7 @@ impl TimestampFields {
         match field {
             Field::Era => out.extend_from_slice(if date.year < 1 { b"BC" } else { b"AD" }),
             Field::Year(Exactly(2)) | Field::ShortYear => {
-                digits(out, i64::from(year % 100), Exactly(2))
+                digits(out, i64::from(year % 100), Exactly(2));
             }
             Field::Year(Exactly(3)) => digits(out, i64::from(year % 1_000), Exactly(3)),
             Field::Year(width) => digits(out, i64::from(year), width),
