@@ -1,6 +1,6 @@
 /** Configures COPY for a server: the directories that statements may access. */
 import { realpathSync } from 'node:fs';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
 import { type Config, type Key, KEYS } from './config/index.js';
 import { type Copy, createCopy } from './copy/index.js';
@@ -93,6 +93,7 @@ function real(path: string): string {
 
 /** Returns whether either directory contains the other. */
 function overlaps(first: string, second: string): boolean {
-  const isInside = (path: string): boolean => path === '' || !/^\.\.(\/|$)/.test(path);
+  // On Windows, the path between two drives is absolute.
+  const isInside = (path: string): boolean => !isAbsolute(path) && path.split(sep)[0] !== '..';
   return isInside(relative(first, second)) || isInside(relative(second, first));
 }
