@@ -23,7 +23,7 @@ options of serve
   -d, --root DIR     data directory, default ~/.tidemark
       --config FILE  configuration file, default ROOT/conf/server.conf
       --set KEY=VALUE  set a configuration value; repeatable; overrides file and environment
-      --demo         load demo data into an empty database
+      --demo         create the sample tables trades and quotes if they do not exist
 
 options of init
   -d, --root DIR     data directory, default ~/.tidemark

@@ -184,7 +184,7 @@ class Bridge {
     const reason = cause instanceof Error && cause.message !== '' ? cause.message : String(code);
     return (
       `no answer from the server at ${this.#options.url} (${reason}): is it running? ` +
-      'start one with `npx tidemark start`, or set --url'
+      'start one with `tidemark start`, or set --url'
     );
   }
 }

@@ -12,12 +12,9 @@ interface ReadStatement {
  * refused.
  */
 const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
-  'ANALYZE',
   'ASSUME SERVICE ACCOUNT',
   'CHECK',
   'EXIT SERVICE ACCOUNT',
-  'REINDEX',
-  'VACUUM',
 ]);
 
 /** Throws if the statement writes or locks rows. */
