@@ -130,7 +130,8 @@ export class BrowserUser {
 
   async forgetServer(url: string): Promise<void> {
     await this.forgetSession();
-    await this.page.goto(url);
+    // The page may go on to the identity provider before it has loaded.
+    await this.page.goto(url, { waitUntil: 'commit' });
   }
 }
 
