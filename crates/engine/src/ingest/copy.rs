@@ -160,8 +160,13 @@ fn template(insert: &BoundInsert) -> EngineResult<&InsertTemplate> {
 
 /// Whether a single row caused the error and can therefore be located.
 fn is_of_a_row(code: ErrorCode) -> bool {
-    use ErrorCode::{InvalidBinary, InvalidEncoding, InvalidValue, ResourceLimit, TypeMismatch};
-    matches!(code, InvalidBinary | InvalidEncoding | InvalidValue | ResourceLimit | TypeMismatch)
+    use ErrorCode::{
+        InvalidBinary, InvalidEncoding, InvalidValue, NullValue, ResourceLimit, TypeMismatch,
+    };
+    matches!(
+        code,
+        InvalidBinary | InvalidEncoding | InvalidValue | NullValue | ResourceLimit | TypeMismatch
+    )
 }
 
 /// Finds the first row that cannot be converted, and returns its error.
