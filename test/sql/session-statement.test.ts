@@ -105,13 +105,13 @@ const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
     'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY, NOT DEFERRABLE',
   ],
   [
-    { kind: 'SetRole', name: 'svc' },
+    { kind: 'SetRole', name: 'svc', local: false },
     'SET ROLE svc',
     "set role 'svc'",
     'SET SESSION ROLE TO "svc"',
-    'set/**/local role = SVC',
   ],
-  [{ kind: 'SetRole', name: null }, 'SET ROLE NONE', 'set role to default'],
+  [{ kind: 'SetRole', name: 'svc', local: true }, 'set/**/local role = SVC'],
+  [{ kind: 'SetRole', name: null, local: false }, 'SET ROLE NONE', 'set role to default'],
   [{ kind: 'SetAuthorization', name: 'joe' }, 'SET SESSION AUTHORIZATION joe'],
   [{ kind: 'SetAuthorization', name: null }, 'SET SESSION AUTHORIZATION DEFAULT'],
   [

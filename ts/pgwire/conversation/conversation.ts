@@ -42,7 +42,7 @@ import type { FrameRange } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
 import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
-import { refuseCommand, refuseWrite } from '../statements/read-only.js';
+import { changesNothing, refuseCommand, refuseWrite } from '../statements/read-only.js';
 import { type Eligible, Repetition } from '../statements/repetition.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
@@ -726,7 +726,8 @@ export class Conversation {
       this.outlet.queue(reply.portalSuspended());
       return false;
     }
-    if (this.block.status === 'T' && (kind === 'ddl' || kind === 'update')) {
+    const isChange = (kind === 'ddl' && !changesNothing(command)) || kind === 'update';
+    if (this.block.status === 'T' && isChange) {
       this.notify(`${command} was committed immediately: ROLLBACK does not undo it`);
     }
     if (notice !== undefined) {

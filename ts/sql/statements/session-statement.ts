@@ -50,7 +50,8 @@ export type SessionStatement =
       readonly defaults: boolean;
     }
   /** `name` is `null` for NONE and DEFAULT. */
-  | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
+  | { readonly kind: 'SetRole'; readonly name: string | null; readonly local: boolean }
+  | { readonly kind: 'SetAuthorization'; readonly name: string | null }
   /** RESET; without `name`, RESET ALL. */
   | { readonly kind: 'Reset'; readonly name?: string }
   | { readonly kind: 'ResetRole' }
@@ -396,7 +397,7 @@ function set(p: Parser): SessionStatement {
 
 function setOne(p: Parser, local: boolean): SessionStatement {
   if (p.take('ROLE')) {
-    return { kind: 'SetRole', name: roleName(p) };
+    return { kind: 'SetRole', name: roleName(p), local };
   }
   if (p.value(1) !== '=' && p.value(1) !== 'TO' && p.take('TRANSACTION')) {
     return { kind: 'SetTransaction', modes: requiredModes(p), defaults: false };
