@@ -12,7 +12,6 @@
 import {
   type Database,
   DatabaseError,
-  type ExecuteStatement,
   type HandoffResult,
   type Handoff,
   type ParameterTypes,
@@ -29,18 +28,17 @@ import {
   type TimeBounds,
 } from '../../session/index.js';
 import { Block, type BlockSession } from '../statements/block.js';
-import { boundOf, storedOf } from '../statements/bound.js';
+import { boundExecute, boundOf, storedOf } from '../statements/bound.js';
 import { BoundValues } from '../statements/bound-values.js';
 import { type BindMessage, type ClientMessage, readMessage } from '../protocol/client-messages.js';
 import { commandTag } from '../protocol/command-tag.js';
 import { type ConversationState, type Step, STEPS } from './states.js';
 import { Copies } from '../copy/copies.js';
 import { Cursors } from '../statements/cursors.js';
-import { errorReport, inData, located } from '../protocol/failure.js';
-import { formatCodes } from '../statements/format-codes.js';
+import { errorReport, located } from '../protocol/failure.js';
 import type { FrameRange } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
-import { Portal, type PortalRun, type Send } from '../statements/portal.js';
+import { type Executable, Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
 import { changesNothing, refuseCommand, refuseWrite } from '../statements/read-only.js';
 import { type Eligible, Repetition } from '../statements/repetition.js';
@@ -162,6 +160,9 @@ export class Conversation {
       outlet,
       prepare: (text: string, types?: ParameterTypes) => this.prepare(text, types),
       run: (portal: Portal, maxRows: number, send: Send) => this.run(portal, maxRows, send),
+      refuseWrite: (statement: Executable) => {
+        this.refuseWrite(statement);
+      },
       tableMetadata: (name: string) => session.database.tableMetadata(name),
     };
     this.cursors = new Cursors(setting);
@@ -172,6 +173,8 @@ export class Conversation {
       statements,
       read: (text) => this.read(text),
       prepare: (text, types) => this.prepare(text, types),
+      runPart: (portal, maxRows, send) => this.runPart(portal, maxRows, send),
+      runPortal: (portal, maxRows) => this.runPortal(portal, maxRows),
     });
     this.repetition = limits.handsOff === true ? new Repetition(statements) : null;
     const temporary = new TemporaryTables(session);
@@ -396,11 +399,7 @@ export class Conversation {
     this.block.refuseIfFailed();
     const prepared = await this.prepare(read);
     try {
-      const portal = new Portal(prepared, BoundValues.none, [], (description) => {
-        if (description.columns.length > 0) {
-          this.outlet.queue(describeRows(description, []));
-        }
-      });
+      const portal = new Portal(prepared, BoundValues.none, [], this.describeFirst);
       await this.runPortal(portal, 0);
     } finally {
       prepared.close();
@@ -468,6 +467,8 @@ export class Conversation {
       const bound = this.portals.get(name);
       if (bound.kind === 'engine') {
         this.inserts.answer(describeRows(bound.portal.statement.description, bound.portal.formats));
+      } else if (bound.kind === 'execute') {
+        this.inserts.answer(this.sqlStatements.describe(bound));
       } else {
         const statement = bound.kind === 'session' ? bound.statement : null;
         const formats = bound.kind === 'session' ? bound.formats : [];
@@ -495,7 +496,7 @@ export class Conversation {
       case 'Fetch':
         return this.cursors.describe(statement.name, formats);
       case 'Execute':
-        return describeRows(this.sqlStatements.get(statement.name).prepared.description, formats);
+        return this.sqlStatements.describe(boundExecute(statement));
       default:
         return reply.noData();
     }
@@ -538,6 +539,10 @@ export class Conversation {
       return;
     }
     this.block.refuseIfFailed();
+    if (bound.kind === 'execute') {
+      await this.sqlStatements.execute(bound, Math.max(0, maxRows), null);
+      return;
+    }
     if (bound.kind === 'declare') {
       this.complete(await this.cursors.declare(bound.declares, bound.types, bound.values));
       return;
@@ -717,9 +722,7 @@ export class Conversation {
    * Runs a portal and sends its result. Returns true when all of the portal's rows have been sent.
    */
   private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
-    if (this.settings.isReadOnly) {
-      refuseWrite(portal.statement);
-    }
+    this.refuseWrite(portal.statement);
     const run = await this.run(portal, maxRows, this.outlet.send);
     const { kind, command, notice } = portal.statement.description;
     if (!run.complete) {
@@ -756,6 +759,29 @@ export class Conversation {
     }
   }
 
+  /** Runs a query that is part of a statement, within the time limit of that statement. */
+  private async runPart(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
+    const { sinceMs } = this;
+    try {
+      return await this.run(portal, maxRows, send);
+    } finally {
+      this.sinceMs = sinceMs;
+    }
+  }
+
+  private refuseWrite(statement: Executable): void {
+    if (this.settings.isReadOnly) {
+      refuseWrite(statement);
+    }
+  }
+
+  /** Sends the row description of a simple query. */
+  private readonly describeFirst = (description: StatementDescription): void => {
+    if (description.columns.length > 0) {
+      this.outlet.queue(describeRows(description, []));
+    }
+  };
+
   private notify(message: string): void {
     if (!this.settings.notices) {
       return;
@@ -791,7 +817,7 @@ export class Conversation {
         this.complete(await this.sqlStatements.prepare(statement));
         return;
       case 'Execute':
-        await this.executePrepared(statement, formats, isSimple);
+        await this.sqlStatements.execute(boundExecute(statement), 0, this.describeFirst);
         return;
       case 'Fetch':
       case 'Move':
@@ -803,26 +829,6 @@ export class Conversation {
       default:
         this.complete(await this.commands.apply(statement));
     }
-  }
-
-  /** Runs EXECUTE. A simple query also receives the row description. */
-  private async executePrepared(
-    statement: ExecuteStatement,
-    formats: readonly number[],
-    isSimple: boolean,
-  ): Promise<void> {
-    const [prepared, values] = await this.sqlStatements.bind(statement);
-    const codes = formatCodes(formats, prepared.description.columns.length, 'result');
-    const describe = (description: StatementDescription): void => {
-      if (description.columns.length > 0) {
-        this.outlet.queue(describeRows(description, []));
-      }
-    };
-    const portal = new Portal(prepared, values, codes, isSimple ? describe : null);
-    await this.runPortal(portal, 0).catch((error: unknown) => {
-      // The position would refer to the text of PREPARE.
-      throw inData(error);
-    });
   }
 
   private complete(tag: string): void {
