@@ -72,6 +72,17 @@ const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
     'set local Statement_Timeout=5s',
   ],
   [
+    { kind: 'Set', name: 'x', value: null, local: true },
+    'SET LOCAL x TO DEFAULT',
+    'set local x = default',
+  ],
+  [
+    { kind: 'Set', name: 'x', value: 'default', local: false },
+    "SET x TO 'default'",
+    'SET x TO "default"',
+  ],
+  [{ kind: 'Set', name: 'timezone', value: null, local: false }, 'SET TIME ZONE DEFAULT'],
+  [
     { kind: 'Set', name: 'a.b', value: "it's", local: false },
     "SET a.b = 'it''s'",
     `set a."b" to 'it''s'`,

@@ -136,9 +136,10 @@ export class SessionSettings {
     return value === null ? null : `SELECT '${value.replaceAll("'", "''")}' AS "${name}"`;
   }
 
-  set(name: string, value: string, local: boolean): void {
-    if (value.toUpperCase() === 'DEFAULT') {
-      this.reset(name);
+  /** Changes a setting; `null` means the initial value. */
+  set(name: string, value: string | null, local: boolean): void {
+    if (value === null) {
+      this.setDefault(name, local);
     } else if (isBlockSetting(name)) {
       const isOn = flag(name, value) === 'on';
       this.setModes(name === 'transaction_read_only' ? { readOnly: isOn } : { deferrable: isOn });
@@ -146,6 +147,14 @@ export class SessionSettings {
       checkIsolation(name, value);
     } else if (SETTINGS.has(name)) {
       this.store(name, SETTINGS.get(name)?.shown(value) ?? value, local);
+    }
+  }
+
+  private setDefault(name: string, local: boolean): void {
+    if (local && SETTINGS.has(name)) {
+      this.store(name, this.initialValue(name), true);
+    } else {
+      this.reset(name);
     }
   }
 
@@ -233,8 +242,11 @@ export class SessionSettings {
 
   private value(name: string): string {
     const { session, local } = this.state;
-    const assigned = local.get(name) ?? session.get(name) ?? this.initial.get(name);
-    return assigned ?? SETTINGS.get(name)?.initial ?? '';
+    return local.get(name) ?? session.get(name) ?? this.initialValue(name);
+  }
+
+  private initialValue(name: string): string {
+    return this.initial.get(name) ?? SETTINGS.get(name)?.initial ?? '';
   }
 
   private blockValue(name: BlockSetting): string {

@@ -35,12 +35,13 @@ export type SessionStatement =
   | { readonly kind: 'Discard'; readonly what: string }
   /**
    * `local` states whether the value applies only to the current transaction block. `name` is empty
-   * for settings with a different syntax that have no effect, such as SET NAMES.
+   * for settings with a different syntax that have no effect, such as SET NAMES. `value` is `null`
+   * for DEFAULT.
    */
   | {
       readonly kind: 'Set';
       readonly name: string;
-      readonly value: string;
+      readonly value: string | null;
       readonly local: boolean;
     }
   /** SET TRANSACTION; `defaults` states whether the modes are those of all later blocks. */
@@ -419,8 +420,14 @@ function requiredModes(p: Parser): TransactionModes {
   return ended(p) ? p.fail('transaction mode expected') : transactionModes(p);
 }
 
-/** Parses a value, or a list of values; the members of a list are separated by `, `. */
-function settingValues(p: Parser): string {
+/**
+ * Parses a value, or a list of values; the members of a list are separated by `, `. Returns `null`
+ * for DEFAULT.
+ */
+function settingValues(p: Parser): string | null {
+  if (isLast(p) && p.take('DEFAULT')) {
+    return null;
+  }
   const values = [settingValue(p)];
   while (p.take(',')) {
     values.push(settingValue(p));
