@@ -229,12 +229,23 @@ const LOCKING: readonly (readonly [sql: string, expected: unknown])[] = [
   ['SELECT * FROM (SELECT a FROM t FOR UPDATE) x', [[1], [2]]],
   ['WITH x AS (SELECT a FROM t FOR SHARE) SELECT * FROM x', [[1], [2]]],
   ['(SELECT a FROM t) FOR UPDATE', [[1], [2]]],
+  ['(SELECT a FROM t) FOR UPDATE OF t', [[1], [2]]],
+  ['((SELECT a FROM t) ORDER BY a LIMIT 1) FOR UPDATE OF t', [[1]]],
+  ['SELECT a, (SELECT count() FROM u WHERE a = 0) FROM t LIMIT 1 FOR UPDATE', [[1, '0']]],
+  ['SELECT abs(a), 2 FROM t LIMIT 1 FOR UPDATE', [[1, 2]]],
   ['SELECT 1 FOR UPDATE', [[1]]],
   ['SELECT a for FROM t LIMIT 1', [[1]]], // PostgreSQL requires AS
   ['SELECT a, count() FROM t GROUP BY a FOR UPDATE', /^0A000: FOR UPDATE .* GROUP BY clause$/],
   ['SELECT DISTINCT a FROM t FOR SHARE', /^0A000: FOR SHARE is not allowed with DISTINCT clause$/],
   ['SELECT a FROM t UNION SELECT a FROM u FOR UPDATE', /^0A000: .*UNION\/INTERSECT\/EXCEPT$/],
   ['SELECT a, row_number() OVER () FROM t FOR UPDATE', /^0A000: .* window functions$/],
+  ['SELECT a + row_number() OVER () FROM t FOR UPDATE', /^0A000: .* window functions$/],
+  ['SELECT a, coalesce(sum(a) OVER (), 1) b FROM t FOR UPDATE', /^0A000: .* window functions$/],
+  ['SELECT count() FROM t FOR UPDATE', /^0A000: .* aggregate functions$/],
+  ['SELECT 1 + MAX(a), (SELECT 1) FROM t FOR SHARE', /^0A000: .* aggregate functions$/],
+  ['(SELECT DISTINCT a FROM t) FOR UPDATE', /^0A000: .* DISTINCT clause$/],
+  ['(SELECT a FROM t UNION SELECT a FROM u) FOR UPDATE', /^0A000: .*UNION\/INTERSECT\/EXCEPT$/],
+  ['((SELECT count() FROM t)) FOR UPDATE', /^0A000: .* aggregate functions$/],
   ['VALUES (1) FOR UPDATE', /^0A000/],
   ['SELECT a FROM t x FOR UPDATE OF t', /^42P01: relation "t" in FOR UPDATE clause not found/],
   ['SELECT a FROM t FOR UPDATE WAIT 5', /^42601/],
@@ -250,9 +261,18 @@ test('locking clauses have no effect, and are refused where PostgreSQL refuses t
         t.deepEqual(found, expected, sql);
       }
     }
-    await client.query('BEGIN READ ONLY');
     const refused = '25006: cannot execute SELECT FOR UPDATE in a read-only transaction';
-    t.is(await answer(client, 'SELECT a FROM t FOR UPDATE'), refused);
+    await client.query('PREPARE p(int) AS SELECT $1');
+    for (const sql of [
+      'SELECT a FROM t FOR UPDATE',
+      'DECLARE c CURSOR FOR SELECT a FROM t FOR UPDATE',
+      'COPY (SELECT a FROM t FOR UPDATE) TO STDOUT',
+      'EXECUTE p((SELECT a FROM t LIMIT 1 FOR UPDATE))',
+    ]) {
+      await client.query('BEGIN READ ONLY');
+      t.is(await answer(client, sql), refused, sql);
+      await client.query('ROLLBACK');
+    }
   });
 });
 
