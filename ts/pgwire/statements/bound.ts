@@ -36,6 +36,12 @@ export type Stored =
       readonly types: ParameterTypes;
     };
 
+export function closeStored(stored: Stored | undefined): void {
+  if (stored?.kind === 'engine') {
+    stored.prepared.close();
+  }
+}
+
 /** The conversation interface for preparing statements. */
 interface StoreSetting {
   read(text: string): ParsedStatement;

@@ -56,7 +56,7 @@ export class SessionSettings {
   private state: SettingsState = { session: NONE, local: NONE, modes: null };
   /** The state before the open block. */
   private beforeBlock: SettingsState | null = null;
-  /** The modes of the blocks that the open savepoints enclose, outermost first. */
+  /** The modes at each open savepoint, outermost first. */
   private enclosing: readonly BlockModes[] = [];
   /** Whether a query has run in the open block. */
   private hasQueried = false;
@@ -159,19 +159,15 @@ export class SessionSettings {
   }
 
   /** Changes the modes of the open block; outside a block, this has no effect. */
-  setModes({ readOnly, deferrable }: TransactionModes): void {
+  setModes(changed: TransactionModes): void {
     const { modes } = this.state;
     if (modes === null) {
       return;
     }
-    if (readOnly === false && modes.readOnly) {
+    if (changed.readOnly === false && modes.readOnly) {
       this.refuseReadWrite();
     }
-    const next = {
-      readOnly: readOnly ?? modes.readOnly,
-      deferrable: deferrable ?? modes.deferrable,
-    };
-    this.state = { ...this.state, modes: next };
+    this.state = { ...this.state, modes: merged(modes, changed) };
   }
 
   /** Changes the default modes of later blocks. */
@@ -204,8 +200,7 @@ export class SessionSettings {
     this.beforeBlock = this.state;
     this.enclosing = [];
     this.hasQueried = false;
-    this.state = { ...this.state, modes: this.defaults };
-    this.setModesAtBegin(modes);
+    this.state = { ...this.state, modes: merged(this.defaults, modes) };
   }
 
   /** Called when a query runs; afterwards a read-only block cannot become read-write. */
@@ -265,15 +260,6 @@ export class SessionSettings {
     return this.state.modes ?? this.defaults;
   }
 
-  private setModesAtBegin({ readOnly, deferrable }: TransactionModes): void {
-    const { modes } = this;
-    const next = {
-      readOnly: readOnly ?? modes.readOnly,
-      deferrable: deferrable ?? modes.deferrable,
-    };
-    this.state = { ...this.state, modes: next };
-  }
-
   private store(name: string, value: string, local: boolean): void {
     const { session, modes } = this.state;
     const others = new Map(this.state.local);
@@ -295,6 +281,13 @@ export class SessionSettings {
       throw new ProtocolError('25001', `${what} must be set before any query`);
     }
   }
+}
+
+function merged(modes: BlockModes, changed: TransactionModes): BlockModes {
+  return {
+    readOnly: changed.readOnly ?? modes.readOnly,
+    deferrable: changed.deferrable ?? modes.deferrable,
+  };
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   type PrepareStatement,
   type StatementDescription,
 } from '../../session/index.js';
-import { type BoundExecute, type Stored, storedStatement } from './bound.js';
+import { type BoundExecute, closeStored, type Stored, storedStatement } from './bound.js';
 import { BoundValues } from './bound-values.js';
 import { inData, shifted } from '../protocol/failure.js';
 import { formatCodes } from './format-codes.js';
@@ -54,6 +54,9 @@ export class SqlStatements {
       throw new ProtocolError('42601', 'the name of a prepared statement cannot be empty');
     }
     statements.reserve(name);
+    if (/^(?:show|explain)\b/i.test(statement.text)) {
+      throw notPreparable();
+    }
     const oids = types.map((type) => {
       const oid = namedOid(type.name, type.dimensions > 0);
       if (oid === undefined) {
@@ -68,8 +71,7 @@ export class SqlStatements {
     );
     if (!isPreparable(stored)) {
       closeStored(stored);
-      const message = 'PREPARE must be for SELECT, INSERT, UPDATE, DELETE or VALUES';
-      throw new ProtocolError('42601', message);
+      throw notPreparable();
     }
     statements.add(name, stored);
     return 'PREPARE';
@@ -181,18 +183,17 @@ export class SqlStatements {
   }
 }
 
+function notPreparable(): ProtocolError {
+  const message = 'PREPARE must be for SELECT, INSERT, UPDATE, DELETE or VALUES';
+  return new ProtocolError('42601', message);
+}
+
 function isPreparable(stored: Stored): boolean {
   if (stored.kind !== 'engine' || stored.declares !== null) {
     return false;
   }
   const { kind } = stored.prepared.description;
   return kind === 'select' || kind === 'insert' || kind === 'update';
-}
-
-function closeStored(stored: Stored): void {
-  if (stored.kind === 'engine') {
-    stored.prepared.close();
-  }
 }
 
 /** The fields of a DataRow message; `null` is SQL NULL. */

@@ -137,6 +137,13 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['COPY', parseCopyStream],
 ]);
 
+export const ISOLATION_LEVELS = [
+  'serializable',
+  'repeatable read',
+  'read committed',
+  'read uncommitted',
+] as const;
+
 /** Parses the session statement at the cursor; returns `null` for any other statement. */
 export function parseSessionStatement(p: Parser): SessionStatement | null {
   const production = p.kind() === TokenKind.Word ? PRODUCTIONS.get(p.value()) : undefined;
@@ -224,17 +231,10 @@ function transactionMode(p: Parser): TransactionModes {
 }
 
 function isolationLevel(p: Parser): string {
-  for (const words of [
-    ['SERIALIZABLE'],
-    ['REPEATABLE', 'READ'],
-    ['READ', 'COMMITTED'],
-    ['READ', 'UNCOMMITTED'],
-  ]) {
-    if (p.take(...words)) {
-      return words.join(' ').toLowerCase();
-    }
-  }
-  return p.fail('isolation level expected: SERIALIZABLE, REPEATABLE READ or READ COMMITTED');
+  const level = ISOLATION_LEVELS.find((words) => p.take(...words.toUpperCase().split(' ')));
+  return (
+    level ?? p.fail('isolation level expected: SERIALIZABLE, REPEATABLE READ or READ COMMITTED')
+  );
 }
 
 /** Parses COMMIT and ROLLBACK in all their forms. */
