@@ -47,6 +47,7 @@ import * as reply from '../protocol/server-messages.js';
 import { type Line, Notifications } from './notifications.js';
 import { type ConversationLimits, SessionCommands } from './session-commands.js';
 import { SessionSettings } from '../statements/session-settings.js';
+import { Shows } from '../statements/shows.js';
 import { SqlStatements } from '../statements/sql-statements.js';
 import { Statements } from '../statements/statements.js';
 import { TemporaryTables } from '../statements/temporary-tables.js';
@@ -119,6 +120,7 @@ export class Conversation {
   private readonly block: Block;
   private readonly cursors: Cursors;
   private readonly sqlStatements: SqlStatements;
+  private readonly shows: Shows;
   private readonly copies: Copies;
   private readonly settings: SessionSettings;
   private readonly commands: SessionCommands;
@@ -168,13 +170,21 @@ export class Conversation {
     this.cursors = new Cursors(setting);
     this.copies = new Copies(setting);
     const { statements } = this;
+    const runPortal = (portal: Portal, maxRows: number): Promise<boolean> =>
+      this.runPortal(portal, maxRows);
     this.sqlStatements = new SqlStatements({
       ...setting,
       statements,
       read: (text) => this.read(text),
       prepare: (text, types) => this.prepare(text, types),
       runPart: (portal, maxRows, send) => this.runPart(portal, maxRows, send),
-      runPortal: (portal, maxRows) => this.runPortal(portal, maxRows),
+      runPortal,
+    });
+    this.shows = new Shows({
+      settings,
+      session,
+      prepare: (read) => this.prepare(read),
+      runPortal,
     });
     this.repetition = limits.handsOff === true ? new Repetition(statements) : null;
     const temporary = new TemporaryTables(session);
@@ -550,7 +560,7 @@ export class Conversation {
     if (bound.done) {
       throw new ProtocolError('55000', `portal "${name}" cannot be run again`);
     }
-    if (await this.showAgain(bound.portal)) {
+    if (await this.shows.run(bound.portal)) {
       bound.done = true;
       return;
     }
@@ -559,25 +569,6 @@ export class Conversation {
       bound.done = true;
       this.repetition?.ran(bound.portal);
     }
-  }
-
-  /**
-   * Runs a prepared SHOW with the setting's current value, which may have changed since Parse.
-   * Returns false for any other statement.
-   */
-  private async showAgain({ statement, formats }: Portal): Promise<boolean> {
-    const { shows } = statement;
-    const value = shows === null ? null : this.settings.valueQuery(shows);
-    if (value === null) {
-      return false;
-    }
-    const prepared = await this.prepare({ ...this.session.read(value), shows });
-    try {
-      await this.runPortal(new Portal(prepared, BoundValues.none, formats), 0);
-    } finally {
-      prepared.close();
-    }
-    return true;
   }
 
   // ---- handoffs ----
@@ -667,19 +658,11 @@ export class Conversation {
   /** Parses SQL text. In a failed block, reports the failed block instead of a syntax error. */
   private read(text: string): ParsedStatement {
     try {
-      const read = this.session.read(text);
-      return this.withValue(read);
+      return this.shows.withValue(this.session.read(text));
     } catch (error) {
       this.block.refuseIfFailed();
       throw error;
     }
-  }
-
-  /** Replaces SHOW of a setting that the session stores with a query for its current value. */
-  private withValue(read: ParsedStatement): ParsedStatement {
-    const { shows } = read;
-    const value = shows === null ? null : this.settings.valueQuery(shows);
-    return value === null ? read : { ...this.session.read(value), shows };
   }
 
   private async prepare(
