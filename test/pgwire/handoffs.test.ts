@@ -457,7 +457,7 @@ test('server shutdown completes running queries', async (t) => {
   }
 });
 
-test('a locking query is refused in a read-only session, also after many repetitions', async (t) => {
+test('a repeated locking query is refused in a read-only session', async (t) => {
   const client = await login(handingOff);
   t.teardown(() => {
     client.close();

@@ -108,7 +108,7 @@ const REFUSED: readonly (readonly [sql: string, expected: RegExp])[] = [
   ['PREPARE x(nosuch) AS SELECT $1', /^42704: type "nosuch" does not exist/],
   ['PREPARE x(constructor) AS SELECT $1', /^42704: type "constructor" does not exist/],
   ['PREPARE x AS', /^42601/],
-  ['PREPARE x AS SHOW search_path', /^42601: PREPARE must be for SELECT/],
+  ['PREPARE x AS SHOW search_path', /^42601: query, INSERT, UPDATE or DELETE expected$/],
   ['PREPARE x AS/**/show TABLES', /^42601/],
   ['PREPARE x AS EXPLAIN SELECT 1', /^42601/],
   ['PREPARE x AS BEGIN', /^42601/],

@@ -54,9 +54,6 @@ export class SqlStatements {
       throw new ProtocolError('42601', 'the name of a prepared statement cannot be empty');
     }
     statements.reserve(name);
-    if (/^(?:show|explain)\b/i.test(statement.text)) {
-      throw notPreparable();
-    }
     const oids = types.map((type) => {
       const oid = namedOid(type.name, type.dimensions > 0);
       if (oid === undefined) {
@@ -71,7 +68,8 @@ export class SqlStatements {
     );
     if (!isPreparable(stored)) {
       closeStored(stored);
-      throw notPreparable();
+      const message = 'PREPARE must be for SELECT, INSERT, UPDATE, DELETE or VALUES';
+      throw new ProtocolError('42601', message);
     }
     statements.add(name, stored);
     return 'PREPARE';
@@ -181,11 +179,6 @@ export class SqlStatements {
       query.close();
     }
   }
-}
-
-function notPreparable(): ProtocolError {
-  const message = 'PREPARE must be for SELECT, INSERT, UPDATE, DELETE or VALUES';
-  return new ProtocolError('42601', message);
 }
 
 function isPreparable(stored: Stored): boolean {

@@ -9,7 +9,7 @@ const STRENGTHS = [['UPDATE'], ['NO', 'KEY', 'UPDATE'], ['SHARE'], ['KEY', 'SHAR
 
 /** The usual aggregate functions. The parser does not know the others. */
 const AGGREGATES =
-  /^(?:count|sum|min|max|avg|first|last|every|bool_(?:and|or)|(?:string|array)_agg|stddev.*|var.*)$/i;
+  /^(?:count|sum|min|max|avg|first|last|bool_(?:and|or)|(?:string|array)_agg|stddev.*|var.*)$/i;
 
 /** Returns whether a locking clause starts at the current token, which could also be an alias. */
 export function atLocking(p: Parser): boolean {
