@@ -28,7 +28,7 @@ export async function compileProgress() {
     const left = done > total * MIN_DONE ? (elapsed * (total - done)) / done : null;
     const estimate =
       left === null
-        ? `the first build takes ${FIRST}`
+        ? `a first build takes ${FIRST}`
         : `about ${Math.ceil(left / MINUTE_MS)} min left`;
     console.log(`   ${finished.size} of ${sizes.size} crates compiled, ${estimate}`);
   };

@@ -56,6 +56,41 @@ test('SET ROLE assumes a service account, and every form of RESET leaves it', as
   await client.end();
 });
 
+const BLOCKS: readonly (readonly [sql: string, user: string, after: string])[] = [
+  ['BEGIN; SET ROLE "feed er"; ROLLBACK', 'ann', 'ann'],
+  ['BEGIN; ASSUME SERVICE ACCOUNT "feed er"; ROLLBACK', 'ann', 'ann'],
+  ['BEGIN; SET LOCAL ROLE "feed er"', 'feed er', 'ann'],
+  ['BEGIN; SET LOCAL ROLE "feed er"; ROLLBACK', 'ann', 'ann'],
+  ['BEGIN; SET LOCAL ROLE "feed er"; SET ROLE NONE', 'ann', 'ann'],
+  ['BEGIN; SET ROLE "feed er"; SET LOCAL ROLE NONE', 'ann', 'feed er'],
+  ['BEGIN; SET ROLE NONE; ROLLBACK', 'feed er', 'feed er'],
+  ['BEGIN; SET LOCAL ROLE NONE; DISCARD ALL', 'ann', 'ann'],
+  ['BEGIN; SAVEPOINT a; SET ROLE "feed er"; ROLLBACK TO a', 'ann', 'ann'],
+  ['BEGIN; SAVEPOINT a; SET LOCAL ROLE "feed er"; RELEASE a', 'feed er', 'ann'],
+  ['BEGIN; SET LOCAL ROLE "feed er"; SAVEPOINT a; SET ROLE NONE; ROLLBACK TO a', 'feed er', 'ann'],
+  ['SET LOCAL ROLE NONE', 'ann', 'ann'],
+  ['SET LOCAL ROLE "feed er"', 'ann', 'ann'],
+];
+
+test('a block that is rolled back restores the user; SET LOCAL ROLE ends with it', async (t) => {
+  const client = await connect(server, 'ann', 'a');
+  const notices: unknown[] = [];
+  client.on('notice', ({ message }) => notices.push(message));
+  for (const [sql, user, after] of BLOCKS) {
+    await client.query(sql);
+    t.is(await nameOf(client), user, sql);
+    await client.query('COMMIT');
+    t.is(await nameOf(client), after, sql);
+  }
+  const warning = 'SET LOCAL can only be used in transaction blocks';
+  t.deepEqual(notices, [warning, warning]);
+  await client.query('BEGIN; SET ROLE "feed er"');
+  await t.throwsAsync(client.query('SELECT no'));
+  await client.query('COMMIT');
+  t.is(await nameOf(client), 'ann');
+  await client.end();
+});
+
 test('SET SESSION AUTHORIZATION and SET ROLE to a forbidden role are refused', async (t) => {
   const client = await connect(server, 'ann', 'a');
   const refused = 'Access denied [ASSUME SERVICE ACCOUNT other]';

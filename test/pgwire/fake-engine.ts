@@ -144,7 +144,9 @@ async function prepare(
   setting: StatementContext,
   transaction: Transaction | undefined,
 ): Promise<Statement> {
-  const { text } = JSON.parse(tree.toString('utf8')) as { text: string };
+  const written = (JSON.parse(tree.toString('utf8')) as { text: string }).text;
+  // EXECUTE evaluates its values with a query.
+  const text = written.replace(/^SELECT \(([^)]*)\).*$/, '$1');
   if (text.startsWith('missing') || text.includes('"missing"')) {
     const message = 'table does not exist [table=missing]';
     throw new DatabaseError({ code: 'TableNotFound', message, start: 0, end: 7 });

@@ -456,3 +456,26 @@ test('server shutdown completes running queries', async (t) => {
     t.regex(types, /^E?$/, 'a response is complete or absent');
   }
 });
+
+test('a repeated locking query is refused in a read-only session', async (t) => {
+  const client = await login(handingOff);
+  t.teardown(() => {
+    client.close();
+  });
+  const text = 'SELECT x FROM numbers WHERE x = $1';
+  client.send(parse('plain', text), parse('locking', `${text} FOR UPDATE`), SYNC);
+  t.is(await client.types(), '11Z');
+  const run8 = async (name: string): Promise<void> => {
+    for (let round = 0; round < 8; round += 1) {
+      t.is(await typesOf(client, bind(name, ['1']), EXECUTE, SYNC), '2DCZ', name);
+    }
+  };
+  await run8('locking');
+  client.send(clientMessage('Q', 'SET default_transaction_read_only = on'));
+  await client.until('Z');
+  const before = await handedOff(handingOff);
+  await run8('plain');
+  t.true((await handedOff(handingOff)) > before, 'the engine answered some statements');
+  client.send(bind('locking', ['1']), EXECUTE, SYNC);
+  t.is(errorFields((await client.until('Z'))[1])['C'], '25006');
+});

@@ -187,6 +187,19 @@ test('modes end with their savepoint or block, and SET is undone by ROLLBACK', a
   });
 });
 
+test('SET LOCAL … TO DEFAULT hides the value of the session until the block ends', async (t) => {
+  await connected(async (client) => {
+    await client.query("SET application_name = 'x'; BEGIN; SET LOCAL application_name TO DEFAULT");
+    t.is(await shown(client, 'application_name'), '');
+    await client.query('COMMIT');
+    t.is(await shown(client, 'application_name'), 'x');
+    await client.query("SET application_name TO 'default'");
+    t.is(await shown(client, 'application_name'), 'default');
+    await client.query('SET application_name TO DEFAULT');
+    t.is(await shown(client, 'application_name'), '');
+  });
+});
+
 test('invalid modes are refused; every level behaves like READ COMMITTED', async (t) => {
   await connected(async (client) => {
     t.regex(await failure(client, 'BEGIN ISOLATION LEVEL chaos'), /^42601: isolation level/);

@@ -7,15 +7,16 @@ import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { pgClient } from '../pg-client.js';
+import { clientMessage, errorFields, RawClient } from './raw-client.js';
 
 let server: TestServer;
 
 test.before(async () => {
-  server = await startTestServer({ set: ['acl.enabled=true'] });
+  server = await startTestServer({ set: ['acl.enabled=true', 'pg.auth.method=cleartext'] });
   await connected(async (client) => {
     await client.query('CREATE TABLE t (a INT, b VARCHAR)');
     await client.query("INSERT INTO t VALUES (1, 'x'), (2, 'y')");
-    await client.query('CREATE TABLE u (a INT)');
+    await client.query('CREATE TABLE u (a INT); CREATE TABLE once (a INT)');
     const users = [
       ['joe', 'SELECT (a) ON t'],
       ['eve', 'INSERT ON t'],
@@ -72,6 +73,9 @@ const PREPARED: readonly (readonly [sql: string, expected: unknown])[] = [
   ['PREPARE w(int[]) AS SELECT a FROM t WHERE a = ANY($1)', 'PREPARE'],
   ['EXECUTE w(ARRAY[2, 7])', [[2]]],
   ["EXECUTE w('{1}')", [[1]]],
+  ['EXECUTE w(null)', []],
+  ['PREPARE l(bigint[]) AS SELECT x FROM long_sequence(10000001) WHERE x = ANY($1)', 'PREPARE'],
+  ['EXECUTE l(ARRAY[10000000, 7])', [['7'], ['10000000']]],
   ['PREPARE "A b"(varchar(3), double precision, numeric) AS SELECT $1, $2, $3 + 1', 'PREPARE'],
   [`EXECUTE "A b"('abcd', 1.5, 2.5)`, [['abcd', 1.5, 3.5]]],
   ['PREPARE v AS VALUES (1), (2)', 'PREPARE'],
@@ -96,12 +100,17 @@ const REFUSED: readonly (readonly [sql: string, expected: RegExp])[] = [
   ['EXECUTE p(a)', /^42703/],
   ['EXECUTE p($1)', /^42P02: there is no parameter \$1$/],
   ['EXECUTE p(1 FROM t)', /^42601/],
+  ['EXECUTE p(generate_series(1, 1000000000))', /^0A000: EXECUTE requires single values$/],
   ['EXECUTE p((1)', /^42601/],
   ['EXECUTE p(1) + 1', /^42601/],
   ['EXECUTE p()', /^42601/],
   ['EXECUTE no', /^26000: prepared statement "no" does not exist$/],
   ['PREPARE x(nosuch) AS SELECT $1', /^42704: type "nosuch" does not exist/],
+  ['PREPARE x(constructor) AS SELECT $1', /^42704: type "constructor" does not exist/],
   ['PREPARE x AS', /^42601/],
+  ['PREPARE x AS SHOW search_path', /^42601: query, INSERT, UPDATE or DELETE expected$/],
+  ['PREPARE x AS/**/show TABLES', /^42601/],
+  ['PREPARE x AS EXPLAIN SELECT 1', /^42601/],
   ['PREPARE x AS BEGIN', /^42601/],
   ['PREPARE x AS EXECUTE x', /^42601/],
   ['PREPARE x AS PREPARE x AS SELECT 1', /^42601/],
@@ -114,7 +123,7 @@ const REFUSED: readonly (readonly [sql: string, expected: RegExp])[] = [
 
 test('PREPARE and EXECUTE refuse what they cannot run', async (t) => {
   await connected(async (client) => {
-    await client.query('PREPARE p(int) AS SELECT $1 + 1');
+    await client.query("PREPARE p(int) AS SELECT $1 + 1; SET statement_timeout = '5s'");
     for (const [sql, expected] of REFUSED) {
       t.regex(String(await answer(client, sql)), expected, sql);
     }
@@ -151,6 +160,39 @@ test('names are shared with the protocol, and end with DEALLOCATE or DISCARD', a
     await client.query('ROLLBACK');
     await client.query('BEGIN READ ONLY; PREPARE i AS INSERT INTO u VALUES (1)');
     t.regex(String(await answer(client, 'EXECUTE i')), /^25006: cannot execute INSERT/);
+  });
+});
+
+test('the portal of an EXECUTE has formats, a fetch size and a single run', async (t) => {
+  const client = await RawClient.login(Number(server.pg.split(':')[1]));
+  client.send(clientMessage('Q', "PREPARE q AS SELECT x::int, 'a' FROM long_sequence(3)"));
+  await client.until('Z');
+  const bind = (...formats: readonly (readonly [number])[]): Buffer =>
+    clientMessage('B', '', '', [0], [0], [formats.length], ...formats);
+  const describe = clientMessage('D', Buffer.from('P'), '');
+  const execute = clientMessage('E', '', 2);
+  const sync = clientMessage('S');
+  client.send(clientMessage('P', '', 'EXECUTE q', [0]), bind([1]), describe, execute, execute);
+  client.send(execute, sync);
+  const messages = await client.until('Z');
+  t.is(messages.map(({ type }) => type).join(''), '12TDDsDCEZ');
+  const formats = messages[2]?.body ?? Buffer.alloc(0);
+  t.is(formats.readInt16BE(formats.length - 2), 1);
+  t.is(messages[3]?.body.toString('hex'), '00020000000400000001' + '0000000161');
+  t.is(errorFields(messages[8])['C'], '55000');
+  for (const wrong of [describe, execute]) {
+    client.send(bind([0], [1], [0]), wrong, sync);
+    const answers = await client.until('Z');
+    t.is(errorFields(answers[1])['C'], '08P01');
+  }
+  client.send(clientMessage('Q', 'PREPARE one(int) AS INSERT INTO once VALUES ($1)'));
+  await client.until('Z');
+  const insert = clientMessage('P', '', 'EXECUTE one(1)', [0]);
+  client.send(insert, bind(), clientMessage('E', '', 0), clientMessage('E', '', 0), sync);
+  t.is(await client.types(), '12CEZ');
+  client.close();
+  await connected(async (other) => {
+    t.deepEqual(await answer(other, 'SELECT count() FROM once'), [['1']]);
   });
 });
 
@@ -191,12 +233,23 @@ const LOCKING: readonly (readonly [sql: string, expected: unknown])[] = [
   ['SELECT * FROM (SELECT a FROM t FOR UPDATE) x', [[1], [2]]],
   ['WITH x AS (SELECT a FROM t FOR SHARE) SELECT * FROM x', [[1], [2]]],
   ['(SELECT a FROM t) FOR UPDATE', [[1], [2]]],
+  ['(SELECT a FROM t) FOR UPDATE OF t', [[1], [2]]],
+  ['((SELECT a FROM t) ORDER BY a LIMIT 1) FOR UPDATE OF t', [[1]]],
+  ['SELECT a, (SELECT count() FROM u WHERE a = 0) FROM t LIMIT 1 FOR UPDATE', [[1, '0']]],
+  ['SELECT abs(a), 2 FROM t LIMIT 1 FOR UPDATE', [[1, 2]]],
   ['SELECT 1 FOR UPDATE', [[1]]],
   ['SELECT a for FROM t LIMIT 1', [[1]]], // PostgreSQL requires AS
   ['SELECT a, count() FROM t GROUP BY a FOR UPDATE', /^0A000: FOR UPDATE .* GROUP BY clause$/],
   ['SELECT DISTINCT a FROM t FOR SHARE', /^0A000: FOR SHARE is not allowed with DISTINCT clause$/],
   ['SELECT a FROM t UNION SELECT a FROM u FOR UPDATE', /^0A000: .*UNION\/INTERSECT\/EXCEPT$/],
   ['SELECT a, row_number() OVER () FROM t FOR UPDATE', /^0A000: .* window functions$/],
+  ['SELECT a + row_number() OVER () FROM t FOR UPDATE', /^0A000: .* window functions$/],
+  ['SELECT a, coalesce(sum(a) OVER (), 1) b FROM t FOR UPDATE', /^0A000: .* window functions$/],
+  ['SELECT count() FROM t FOR UPDATE', /^0A000: .* aggregate functions$/],
+  ['SELECT 1 + MAX(a), (SELECT 1) FROM t FOR SHARE', /^0A000: .* aggregate functions$/],
+  ['(SELECT DISTINCT a FROM t) FOR UPDATE', /^0A000: .* DISTINCT clause$/],
+  ['(SELECT a FROM t UNION SELECT a FROM u) FOR UPDATE', /^0A000: .*UNION\/INTERSECT\/EXCEPT$/],
+  ['((SELECT count() FROM t)) FOR UPDATE', /^0A000: .* aggregate functions$/],
   ['VALUES (1) FOR UPDATE', /^0A000/],
   ['SELECT a FROM t x FOR UPDATE OF t', /^42P01: relation "t" in FOR UPDATE clause not found/],
   ['SELECT a FROM t FOR UPDATE WAIT 5', /^42601/],
@@ -212,9 +265,18 @@ test('locking clauses have no effect, and are refused where PostgreSQL refuses t
         t.deepEqual(found, expected, sql);
       }
     }
-    await client.query('BEGIN READ ONLY');
     const refused = '25006: cannot execute SELECT FOR UPDATE in a read-only transaction';
-    t.is(await answer(client, 'SELECT a FROM t FOR UPDATE'), refused);
+    await client.query('PREPARE p(int) AS SELECT $1');
+    for (const sql of [
+      'SELECT a FROM t FOR UPDATE',
+      'DECLARE c CURSOR FOR SELECT a FROM t FOR UPDATE',
+      'COPY (SELECT a FROM t FOR UPDATE) TO STDOUT',
+      'EXECUTE p((SELECT a FROM t LIMIT 1 FOR UPDATE))',
+    ]) {
+      await client.query('BEGIN READ ONLY');
+      t.is(await answer(client, sql), refused, sql);
+      await client.query('ROLLBACK');
+    }
   });
 });
 

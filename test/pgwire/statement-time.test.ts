@@ -50,3 +50,19 @@ test('each statement in a simple query has its own time limit', async (t) => {
   client.close();
   await server.close();
 });
+
+test('the values of an EXECUTE and its statement share one time limit', async (t) => {
+  const { port, server, engine } = await start();
+  const client = await RawClient.login(port);
+  client.send(clientMessage('Q', 'PREPARE p(text, text) AS echo $1 $2'));
+  await client.until('Z');
+  client.send(clientMessage('Q', `EXECUTE p(rows 1 ms=${PREPARING_MS}, x)`));
+  t.is(await client.types(), 'TDCZ');
+  const executions = engine.journal.elapsedMs.filter(
+    ([step, text]) => step === 'execute' && text.startsWith('echo'),
+  );
+  t.is(executions.length, 1);
+  t.true((executions[0]?.[2] ?? 0) >= PREPARING_MS - 1);
+  client.close();
+  await server.close();
+});

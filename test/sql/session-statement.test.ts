@@ -72,6 +72,17 @@ const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
     'set local Statement_Timeout=5s',
   ],
   [
+    { kind: 'Set', name: 'x', value: null, local: true },
+    'SET LOCAL x TO DEFAULT',
+    'set local x = default',
+  ],
+  [
+    { kind: 'Set', name: 'x', value: 'default', local: false },
+    "SET x TO 'default'",
+    'SET x TO "default"',
+  ],
+  [{ kind: 'Set', name: 'timezone', value: null, local: false }, 'SET TIME ZONE DEFAULT'],
+  [
     { kind: 'Set', name: 'a.b', value: "it's", local: false },
     "SET a.b = 'it''s'",
     `set a."b" to 'it''s'`,
@@ -105,13 +116,13 @@ const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
     'SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY, NOT DEFERRABLE',
   ],
   [
-    { kind: 'SetRole', name: 'svc' },
+    { kind: 'SetRole', name: 'svc', local: false },
     'SET ROLE svc',
     "set role 'svc'",
     'SET SESSION ROLE TO "svc"',
-    'set/**/local role = SVC',
   ],
-  [{ kind: 'SetRole', name: null }, 'SET ROLE NONE', 'set role to default'],
+  [{ kind: 'SetRole', name: 'svc', local: true }, 'set/**/local role = SVC'],
+  [{ kind: 'SetRole', name: null, local: false }, 'SET ROLE NONE', 'set role to default'],
   [{ kind: 'SetAuthorization', name: 'joe' }, 'SET SESSION AUTHORIZATION joe'],
   [{ kind: 'SetAuthorization', name: null }, 'SET SESSION AUTHORIZATION DEFAULT'],
   [

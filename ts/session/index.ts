@@ -47,7 +47,8 @@ export type {
 } from '../sql/index.js';
 // Re-exported for building SQL text, because protocols do not import the printer.
 export { quoteName } from '../sql/printer/print-expression.js';
-// Re-exported for splitting SQL text into statements, because protocols do not import the parser.
+// Re-exported for reading SQL text and settings, because protocols do not import the parser.
+export { ISOLATION_LEVELS } from '../sql/statements/session-statement.js';
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
 // The engine's types and its error are re-exported, because protocols do not import the engine.
 export { DatabaseError } from '../engine/error.js';

@@ -12,7 +12,6 @@
 import {
   type Database,
   DatabaseError,
-  type ExecuteStatement,
   type HandoffResult,
   type Handoff,
   type ParameterTypes,
@@ -29,26 +28,26 @@ import {
   type TimeBounds,
 } from '../../session/index.js';
 import { Block, type BlockSession } from '../statements/block.js';
-import { boundOf, storedOf } from '../statements/bound.js';
+import { boundExecute, boundOf, storedOf } from '../statements/bound.js';
 import { BoundValues } from '../statements/bound-values.js';
 import { type BindMessage, type ClientMessage, readMessage } from '../protocol/client-messages.js';
 import { commandTag } from '../protocol/command-tag.js';
 import { type ConversationState, type Step, STEPS } from './states.js';
 import { Copies } from '../copy/copies.js';
 import { Cursors } from '../statements/cursors.js';
-import { errorReport, inData, located } from '../protocol/failure.js';
-import { formatCodes } from '../statements/format-codes.js';
+import { errorReport, located } from '../protocol/failure.js';
 import type { FrameRange } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
-import { Portal, type PortalRun, type Send } from '../statements/portal.js';
+import { type Executable, Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
-import { refuseCommand, refuseWrite } from '../statements/read-only.js';
+import { changesNothing, refuseCommand, refuseWrite } from '../statements/read-only.js';
 import { type Eligible, Repetition } from '../statements/repetition.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import { type Line, Notifications } from './notifications.js';
 import { type ConversationLimits, SessionCommands } from './session-commands.js';
 import { SessionSettings } from '../statements/session-settings.js';
+import { Shows } from '../statements/shows.js';
 import { SqlStatements } from '../statements/sql-statements.js';
 import { Statements } from '../statements/statements.js';
 import { TemporaryTables } from '../statements/temporary-tables.js';
@@ -121,6 +120,7 @@ export class Conversation {
   private readonly block: Block;
   private readonly cursors: Cursors;
   private readonly sqlStatements: SqlStatements;
+  private readonly shows: Shows;
   private readonly copies: Copies;
   private readonly settings: SessionSettings;
   private readonly commands: SessionCommands;
@@ -162,16 +162,29 @@ export class Conversation {
       outlet,
       prepare: (text: string, types?: ParameterTypes) => this.prepare(text, types),
       run: (portal: Portal, maxRows: number, send: Send) => this.run(portal, maxRows, send),
+      refuseWrite: (statement: Executable) => {
+        this.refuseWrite(statement);
+      },
       tableMetadata: (name: string) => session.database.tableMetadata(name),
     };
     this.cursors = new Cursors(setting);
     this.copies = new Copies(setting);
     const { statements } = this;
+    const runPortal = (portal: Portal, maxRows: number): Promise<boolean> =>
+      this.runPortal(portal, maxRows);
     this.sqlStatements = new SqlStatements({
       ...setting,
       statements,
       read: (text) => this.read(text),
       prepare: (text, types) => this.prepare(text, types),
+      runPart: (portal, maxRows, send) => this.runPart(portal, maxRows, send),
+      runPortal,
+    });
+    this.shows = new Shows({
+      settings,
+      session,
+      prepare: (read) => this.prepare(read),
+      runPortal,
     });
     this.repetition = limits.handsOff === true ? new Repetition(statements) : null;
     const temporary = new TemporaryTables(session);
@@ -396,11 +409,7 @@ export class Conversation {
     this.block.refuseIfFailed();
     const prepared = await this.prepare(read);
     try {
-      const portal = new Portal(prepared, BoundValues.none, [], (description) => {
-        if (description.columns.length > 0) {
-          this.outlet.queue(describeRows(description, []));
-        }
-      });
+      const portal = new Portal(prepared, BoundValues.none, [], this.describeFirst);
       await this.runPortal(portal, 0);
     } finally {
       prepared.close();
@@ -468,6 +477,8 @@ export class Conversation {
       const bound = this.portals.get(name);
       if (bound.kind === 'engine') {
         this.inserts.answer(describeRows(bound.portal.statement.description, bound.portal.formats));
+      } else if (bound.kind === 'execute') {
+        this.inserts.answer(this.sqlStatements.describe(bound));
       } else {
         const statement = bound.kind === 'session' ? bound.statement : null;
         const formats = bound.kind === 'session' ? bound.formats : [];
@@ -495,7 +506,7 @@ export class Conversation {
       case 'Fetch':
         return this.cursors.describe(statement.name, formats);
       case 'Execute':
-        return describeRows(this.sqlStatements.get(statement.name).prepared.description, formats);
+        return this.sqlStatements.describe(boundExecute(statement));
       default:
         return reply.noData();
     }
@@ -538,6 +549,10 @@ export class Conversation {
       return;
     }
     this.block.refuseIfFailed();
+    if (bound.kind === 'execute') {
+      await this.sqlStatements.execute(bound, Math.max(0, maxRows), null);
+      return;
+    }
     if (bound.kind === 'declare') {
       this.complete(await this.cursors.declare(bound.declares, bound.types, bound.values));
       return;
@@ -545,7 +560,7 @@ export class Conversation {
     if (bound.done) {
       throw new ProtocolError('55000', `portal "${name}" cannot be run again`);
     }
-    if (await this.showAgain(bound.portal)) {
+    if (await this.shows.run(bound.portal)) {
       bound.done = true;
       return;
     }
@@ -554,25 +569,6 @@ export class Conversation {
       bound.done = true;
       this.repetition?.ran(bound.portal);
     }
-  }
-
-  /**
-   * Runs a prepared SHOW with the setting's current value, which may have changed since Parse.
-   * Returns false for any other statement.
-   */
-  private async showAgain({ statement, formats }: Portal): Promise<boolean> {
-    const { shows } = statement;
-    const value = shows === null ? null : this.settings.valueQuery(shows);
-    if (value === null) {
-      return false;
-    }
-    const prepared = await this.prepare({ ...this.session.read(value), shows });
-    try {
-      await this.runPortal(new Portal(prepared, BoundValues.none, formats), 0);
-    } finally {
-      prepared.close();
-    }
-    return true;
   }
 
   // ---- handoffs ----
@@ -662,19 +658,11 @@ export class Conversation {
   /** Parses SQL text. In a failed block, reports the failed block instead of a syntax error. */
   private read(text: string): ParsedStatement {
     try {
-      const read = this.session.read(text);
-      return this.withValue(read);
+      return this.shows.withValue(this.session.read(text));
     } catch (error) {
       this.block.refuseIfFailed();
       throw error;
     }
-  }
-
-  /** Replaces SHOW of a setting that the session stores with a query for its current value. */
-  private withValue(read: ParsedStatement): ParsedStatement {
-    const { shows } = read;
-    const value = shows === null ? null : this.settings.valueQuery(shows);
-    return value === null ? read : { ...this.session.read(value), shows };
   }
 
   private async prepare(
@@ -717,16 +705,15 @@ export class Conversation {
    * Runs a portal and sends its result. Returns true when all of the portal's rows have been sent.
    */
   private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
-    if (this.settings.isReadOnly) {
-      refuseWrite(portal.statement);
-    }
+    this.refuseWrite(portal.statement);
     const run = await this.run(portal, maxRows, this.outlet.send);
     const { kind, command, notice } = portal.statement.description;
     if (!run.complete) {
       this.outlet.queue(reply.portalSuspended());
       return false;
     }
-    if (this.block.status === 'T' && (kind === 'ddl' || kind === 'update')) {
+    const isChange = (kind === 'ddl' && !changesNothing(command)) || kind === 'update';
+    if (this.block.status === 'T' && isChange) {
       this.notify(`${command} was committed immediately: ROLLBACK does not undo it`);
     }
     if (notice !== undefined) {
@@ -754,6 +741,29 @@ export class Conversation {
       this.sinceMs = null;
     }
   }
+
+  /** Runs a query that is part of a statement, within the time limit of that statement. */
+  private async runPart(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
+    const { sinceMs } = this;
+    try {
+      return await this.run(portal, maxRows, send);
+    } finally {
+      this.sinceMs = sinceMs;
+    }
+  }
+
+  private refuseWrite(statement: Executable): void {
+    if (this.settings.isReadOnly) {
+      refuseWrite(statement);
+    }
+  }
+
+  /** Sends the row description of a simple query. */
+  private readonly describeFirst = (description: StatementDescription): void => {
+    if (description.columns.length > 0) {
+      this.outlet.queue(describeRows(description, []));
+    }
+  };
 
   private notify(message: string): void {
     if (!this.settings.notices) {
@@ -790,7 +800,7 @@ export class Conversation {
         this.complete(await this.sqlStatements.prepare(statement));
         return;
       case 'Execute':
-        await this.executePrepared(statement, formats, isSimple);
+        await this.sqlStatements.execute(boundExecute(statement), 0, this.describeFirst);
         return;
       case 'Fetch':
       case 'Move':
@@ -802,26 +812,6 @@ export class Conversation {
       default:
         this.complete(await this.commands.apply(statement));
     }
-  }
-
-  /** Runs EXECUTE. A simple query also receives the row description. */
-  private async executePrepared(
-    statement: ExecuteStatement,
-    formats: readonly number[],
-    isSimple: boolean,
-  ): Promise<void> {
-    const [prepared, values] = await this.sqlStatements.bind(statement);
-    const codes = formatCodes(formats, prepared.description.columns.length, 'result');
-    const describe = (description: StatementDescription): void => {
-      if (description.columns.length > 0) {
-        this.outlet.queue(describeRows(description, []));
-      }
-    };
-    const portal = new Portal(prepared, values, codes, isSimple ? describe : null);
-    await this.runPortal(portal, 0).catch((error: unknown) => {
-      // The position would refer to the text of PREPARE.
-      throw inData(error);
-    });
   }
 
   private complete(tag: string): void {

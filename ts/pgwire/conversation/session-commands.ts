@@ -123,7 +123,7 @@ export class SessionCommands {
         this.setTransaction(statement.modes, statement.defaults);
         return 'SET';
       case 'SetRole':
-        await this.become(statement.name);
+        await this.setRole(statement.name, statement.local);
         return 'SET';
       case 'ResetRole':
         await this.become(null);
@@ -173,15 +173,13 @@ export class SessionCommands {
       this.setting.settings.reset();
       this.setting.notifications.unlisten(null);
       // Restores the user who logged in, because a connection pool may reuse the connection.
-      this.setting.session.become(null);
+      await this.become(null);
     }
     return `DISCARD ${what}`;
   }
 
   private set({ name, value, local }: Extract<SessionCommand, { kind: 'Set' }>): void {
-    if (local && this.setting.block.status === 'I') {
-      this.warn('25P01', 'SET LOCAL can only be used in transaction blocks');
-    } else {
+    if (!this.isLocalOutside(local)) {
       this.setting.settings.set(name, value, local);
     }
   }
@@ -197,9 +195,26 @@ export class SessionCommands {
     }
   }
 
+  private async setRole(name: string | null, local: boolean): Promise<void> {
+    if (this.isLocalOutside(local)) {
+      return;
+    }
+    await this.become(name, local);
+  }
+
+  /** Returns whether SET LOCAL has no effect, and then warns. */
+  private isLocalOutside(local: boolean): boolean {
+    const isOutside = local && this.setting.block.status === 'I';
+    if (isOutside) {
+      this.warn('25P01', 'SET LOCAL can only be used in transaction blocks');
+    }
+    return isOutside;
+  }
+
   /** A service account is the closest equivalent of a role. */
-  private async become(name: string | null): Promise<void> {
-    const { session } = this.setting;
+  private async become(name: string | null, local = false): Promise<void> {
+    const { session, block } = this.setting;
+    block.changeUser(local);
     if (name === null) {
       session.become(null);
     } else if (name !== session.principal.name) {

@@ -7,13 +7,15 @@ import { CopyIn, type CopySetting } from './copy-in.js';
 import { copyOptions } from './copy-options.js';
 import { CopyRows } from './copy-rows.js';
 import { inData, shifted } from '../protocol/failure.js';
-import { Portal, type PortalRun, type Send } from '../statements/portal.js';
+import { type Executable, Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 interface CopiesSetting extends CopySetting {
   readonly outlet: { queue(bytes: Buffer): void; readonly send: Send };
   /** Runs a portal, so that it can be cancelled while it runs. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
+  /** Throws if the statement writes in a read-only transaction. */
+  refuseWrite(statement: Executable): void;
 }
 
 export class Copies {
@@ -94,6 +96,7 @@ export class Copies {
       if (kind !== 'select' || columns.length === 0) {
         throw new ProtocolError('42601', 'COPY … TO STDOUT requires a query that returns rows');
       }
+      this.setting.refuseWrite(statement);
       if (parameters.length > 0) {
         throw new ProtocolError('42P02', 'COPY does not support parameters; use literal values');
       }

@@ -196,48 +196,50 @@ const DECLARED: Readonly<Record<number, string>> = {
 };
 
 /** Parameter types by their names in SQL. */
-const NAMED: Readonly<Record<string, number>> = {
-  bool: Oid.Bool,
-  boolean: Oid.Bool,
-  bytea: Oid.Bytea,
-  binary: Oid.Bytea,
-  smallint: Oid.Int2,
-  int2: Oid.Int2,
-  short: Oid.Int2,
-  int: Oid.Int4,
-  int4: Oid.Int4,
-  integer: Oid.Int4,
-  bigint: Oid.Int8,
-  int8: Oid.Int8,
-  long: Oid.Int8,
-  real: Oid.Float4,
-  float4: Oid.Float4,
-  float: Oid.Float4,
-  double: Oid.Float8,
-  'double precision': Oid.Float8,
-  float8: Oid.Float8,
-  numeric: Oid.Numeric,
-  decimal: Oid.Numeric,
-  char: Oid.Bpchar,
-  character: Oid.Bpchar,
-  bpchar: Oid.Bpchar,
-  varchar: Oid.Varchar,
-  'character varying': Oid.Varchar,
-  text: Oid.Text,
-  string: Oid.Text,
-  symbol: Oid.Text,
-  name: Oid.Name,
-  json: Oid.Json,
-  date: Oid.Date,
-  timestamp: Oid.Timestamp,
-  'timestamp without time zone': Oid.Timestamp,
-  timestamptz: Oid.Timestamptz,
-  'timestamp with time zone': Oid.Timestamptz,
-  interval: Oid.Interval,
-  uuid: Oid.Uuid,
-  oid: Oid.Oid,
-  unknown: Oid.Unknown,
-};
+const NAMED: ReadonlyMap<string, number> = new Map(
+  Object.entries<number>({
+    bool: Oid.Bool,
+    boolean: Oid.Bool,
+    bytea: Oid.Bytea,
+    binary: Oid.Bytea,
+    smallint: Oid.Int2,
+    int2: Oid.Int2,
+    short: Oid.Int2,
+    int: Oid.Int4,
+    int4: Oid.Int4,
+    integer: Oid.Int4,
+    bigint: Oid.Int8,
+    int8: Oid.Int8,
+    long: Oid.Int8,
+    real: Oid.Float4,
+    float4: Oid.Float4,
+    float: Oid.Float4,
+    double: Oid.Float8,
+    'double precision': Oid.Float8,
+    float8: Oid.Float8,
+    numeric: Oid.Numeric,
+    decimal: Oid.Numeric,
+    char: Oid.Bpchar,
+    character: Oid.Bpchar,
+    bpchar: Oid.Bpchar,
+    varchar: Oid.Varchar,
+    'character varying': Oid.Varchar,
+    text: Oid.Text,
+    string: Oid.Text,
+    symbol: Oid.Text,
+    name: Oid.Name,
+    json: Oid.Json,
+    date: Oid.Date,
+    timestamp: Oid.Timestamp,
+    'timestamp without time zone': Oid.Timestamp,
+    timestamptz: Oid.Timestamptz,
+    'timestamp with time zone': Oid.Timestamptz,
+    interval: Oid.Interval,
+    uuid: Oid.Uuid,
+    oid: Oid.Oid,
+    unknown: Oid.Unknown,
+  }),
+);
 
 /** Array types by the OID of their elements. */
 const ARRAYS_OF: Readonly<Record<number, number>> = {
@@ -261,7 +263,7 @@ export function isIntegerArray(oid: number): boolean {
 
 /** OID of a type that SQL text names; `undefined` if parameters cannot have the type. */
 export function namedOid(name: string, isArray: boolean): number | undefined {
-  const oid = NAMED[name.toLowerCase()];
+  const oid = NAMED.get(name.toLowerCase());
   return isArray && oid !== undefined ? ARRAYS_OF[oid] : oid;
 }
 

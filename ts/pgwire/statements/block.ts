@@ -4,7 +4,7 @@
  * The engine buffers a block's inserts and shows them only to that block. On request it discards
  * the inserts after a savepoint.
  */
-import type { Transaction, TransactionModes } from '../../session/index.js';
+import type { Principal, Transaction, TransactionModes } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import type { SettingsState } from './session-settings.js';
 
@@ -15,6 +15,16 @@ type BlockStatus = 'I' | 'T' | 'E';
 export interface BlockSession {
   transaction: Transaction | null;
   readonly database: { begin(): Transaction };
+  readonly principal: Principal;
+  /** Switches to another user; `null` restores the user who logged in. */
+  become(principal: Principal | null): void;
+}
+
+/** The session's user in an open block. */
+interface BlockUser {
+  readonly current: Principal;
+  /** The user after COMMIT, if SET LOCAL ROLE changed the current one. */
+  readonly afterCommit: Principal | null;
 }
 
 interface Savepoint {
@@ -24,6 +34,7 @@ interface Savepoint {
   /** The cursors open at the savepoint. */
   readonly portals: ReadonlySet<string>;
   readonly settings: SettingsState;
+  readonly user: BlockUser;
 }
 
 /** The session's settings, which end with a savepoint or a block. */
@@ -43,6 +54,9 @@ export class Block {
   private readonly settings: BlockSettings;
   private current: BlockStatus = 'I';
   private savepoints: Savepoint[] = [];
+  /** The user before the open block. */
+  private userBefore: Principal | null = null;
+  private userAfterCommit: Principal | null = null;
 
   constructor(session: BlockSession, settings: BlockSettings) {
     this.session = session;
@@ -60,8 +74,16 @@ export class Block {
     }
     this.session.transaction = this.session.database.begin();
     this.settings.begin(modes);
+    this.userBefore = this.session.principal;
     this.current = 'T';
     return true;
+  }
+
+  /** Called before SET ROLE; `local` states whether the change ends with the block. */
+  changeUser(local: boolean): void {
+    if (this.current !== 'I') {
+      this.userAfterCommit = local ? (this.userAfterCommit ?? this.session.principal) : null;
+    }
   }
 
   /**
@@ -113,7 +135,8 @@ export class Block {
     }
     const mark = this.session.transaction?.savepoint() ?? 0;
     const settings = this.settings.savepoint();
-    this.savepoints.push({ name, mark, portals: new Set(portals), settings });
+    const user = { current: this.session.principal, afterCommit: this.userAfterCommit };
+    this.savepoints.push({ name, mark, portals: new Set(portals), settings, user });
   }
 
   /** Removes a savepoint and all later ones, but keeps the changes made since then. */
@@ -141,6 +164,8 @@ export class Block {
     this.current = 'T';
     if (savepoint !== undefined) {
       this.settings.rollbackTo(savepoint.settings, index + 1);
+      this.session.become(savepoint.user.current);
+      this.userAfterCommit = savepoint.user.afterCommit;
     }
     return savepoint?.portals ?? new Set();
   }
@@ -163,6 +188,12 @@ export class Block {
 
   private end(how: 'commit' | 'rollback'): void {
     this.settings.endBlock(how);
+    const user = how === 'rollback' ? this.userBefore : this.userAfterCommit;
+    if (user !== null) {
+      this.session.become(user);
+    }
+    this.userBefore = null;
+    this.userAfterCommit = null;
     this.current = 'I';
     this.savepoints = [];
   }

@@ -1,6 +1,7 @@
 /** A conversation's prepared statements, and the portals bound from them. */
 import {
   type DeclareCursor,
+  type ExecuteStatement,
   type ParameterTypes,
   type ParsedStatement,
   type PreparedStatement,
@@ -34,6 +35,12 @@ export type Stored =
       readonly declares: DeclareCursor | null;
       readonly types: ParameterTypes;
     };
+
+export function closeStored(stored: Stored | undefined): void {
+  if (stored?.kind === 'engine') {
+    stored.prepared.close();
+  }
+}
 
 /** The conversation interface for preparing statements. */
 interface StoreSetting {
@@ -97,8 +104,18 @@ interface CursorState {
   committed: boolean;
 }
 
+/** An EXECUTE. Its portal exists from the first Execute message on. */
+export interface BoundExecute {
+  readonly kind: 'execute';
+  readonly statement: ExecuteStatement;
+  readonly formats: readonly number[];
+  portal: Portal | null;
+  done: boolean;
+}
+
 export type Bound =
   | { readonly kind: 'empty' }
+  | BoundExecute
   | {
       readonly kind: 'session';
       readonly statement: SessionStatement;
@@ -112,13 +129,24 @@ export type Bound =
     }
   | { readonly kind: 'engine'; readonly portal: Portal; done: boolean; cursor?: CursorState };
 
+export function boundExecute(
+  statement: ExecuteStatement,
+  formats: readonly number[] = [],
+): BoundExecute {
+  return { kind: 'execute', statement, formats, portal: null, done: false };
+}
+
 /** Binds a statement to the values of a Bind message. */
 export function boundOf(stored: Stored, message: BindMessage): Bound {
   if (stored.kind === 'empty') {
     return stored;
   }
   if (stored.kind === 'session') {
-    return { kind: 'session', statement: stored.statement, formats: message.resultFormats };
+    const { statement } = stored;
+    const formats = message.resultFormats;
+    return statement.kind === 'Execute'
+      ? boundExecute(statement, formats)
+      : { kind: 'session', statement, formats };
   }
   const { prepared, oids } = stored;
   const { count } = message.parameters;

@@ -10,7 +10,7 @@ import type { Block } from './block.js';
 import type { BoundValues } from './bound-values.js';
 import { shifted } from '../protocol/failure.js';
 import { formatCodes } from './format-codes.js';
-import { Portal, type PortalRun, type Send } from './portal.js';
+import { type Executable, Portal, type PortalRun, type Send } from './portal.js';
 import type { Portals } from './portals.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { type Read, Scroll } from './scroll.js';
@@ -23,6 +23,8 @@ interface CursorSetting {
   prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement>;
   /** Runs a portal, so that it can be cancelled while it runs. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
+  /** Throws if the statement writes in a read-only transaction. */
+  refuseWrite(statement: Executable): void;
 }
 
 export class Cursors {
@@ -51,6 +53,7 @@ export class Cursors {
       if (kind !== 'select') {
         throw new ProtocolError('42601', 'DECLARE CURSOR must be for a query');
       }
+      this.setting.refuseWrite(statement);
       if (parameters.length !== values.count) {
         throw new ProtocolError('08P01', `the cursor requires ${parameters.length} parameters`);
       }

@@ -40,6 +40,8 @@ export class Portals {
       bound.portal.close();
       bound.cursor?.statement.close();
       bound.cursor?.scroll?.close();
+    } else if (bound?.kind === 'execute') {
+      bound.portal?.close();
     }
     this.byName.delete(name);
   }

@@ -17,6 +17,11 @@ const READ_ONLY_COMMANDS: ReadonlySet<string> = new Set([
   'EXIT SERVICE ACCOUNT',
 ]);
 
+/** Whether a command of kind `ddl` changes neither rows nor definitions. */
+export function changesNothing(command: string): boolean {
+  return READ_ONLY_COMMANDS.has(command);
+}
+
 /** Throws if the statement writes or locks rows. */
 export function refuseWrite({ description, locking }: ReadStatement): void {
   refuseCommand(description.kind, locking ?? description.command, locking !== null);
@@ -30,7 +35,7 @@ export function refuseCommand(
 ): void {
   const isChange = kind === 'insert' || kind === 'update' || kind === 'ddl';
   const isWrite = isChange || isLocking || command === 'COMMENT';
-  if (isWrite && !READ_ONLY_COMMANDS.has(command)) {
+  if (isWrite && !changesNothing(command)) {
     const written = command === 'TRUNCATE' ? 'TRUNCATE TABLE' : command;
     throw new ProtocolError('25006', `cannot execute ${written} in a read-only transaction`);
   }

@@ -113,7 +113,9 @@ function patternOf(name: string, prepared: PreparedStatement, portal: Portal): P
   const { kind, command, columns, notice } = prepared.description;
   const isQuery =
     columns.length > 0 && commandTag(kind, command, 0) === commandTag('select', '', 0);
-  if (source === null || !isQuery || notice !== undefined) {
+  // A read-only transaction refuses locking clauses, but a handoff does not.
+  const isPlain = notice === undefined && prepared.locking === null;
+  if (source === null || !isQuery || !isPlain) {
     return null;
   }
   const { body, start, end } = source;

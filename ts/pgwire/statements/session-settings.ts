@@ -56,7 +56,7 @@ export class SessionSettings {
   private state: SettingsState = { session: NONE, local: NONE, modes: null };
   /** The state before the open block. */
   private beforeBlock: SettingsState | null = null;
-  /** The modes of the blocks that the open savepoints enclose, outermost first. */
+  /** The modes at each open savepoint, outermost first. */
   private enclosing: readonly BlockModes[] = [];
   /** Whether a query has run in the open block. */
   private hasQueried = false;
@@ -136,9 +136,10 @@ export class SessionSettings {
     return value === null ? null : `SELECT '${value.replaceAll("'", "''")}' AS "${name}"`;
   }
 
-  set(name: string, value: string, local: boolean): void {
-    if (value.toUpperCase() === 'DEFAULT') {
-      this.reset(name);
+  /** Changes a setting; `null` means the initial value. */
+  set(name: string, value: string | null, local: boolean): void {
+    if (value === null) {
+      this.setDefault(name, local);
     } else if (isBlockSetting(name)) {
       const isOn = flag(name, value) === 'on';
       this.setModes(name === 'transaction_read_only' ? { readOnly: isOn } : { deferrable: isOn });
@@ -149,20 +150,24 @@ export class SessionSettings {
     }
   }
 
+  private setDefault(name: string, local: boolean): void {
+    if (local && SETTINGS.has(name)) {
+      this.store(name, this.initialValue(name), true);
+    } else {
+      this.reset(name);
+    }
+  }
+
   /** Changes the modes of the open block; outside a block, this has no effect. */
-  setModes({ readOnly, deferrable }: TransactionModes): void {
+  setModes(changed: TransactionModes): void {
     const { modes } = this.state;
     if (modes === null) {
       return;
     }
-    if (readOnly === false && modes.readOnly) {
+    if (changed.readOnly === false && modes.readOnly) {
       this.refuseReadWrite();
     }
-    const next = {
-      readOnly: readOnly ?? modes.readOnly,
-      deferrable: deferrable ?? modes.deferrable,
-    };
-    this.state = { ...this.state, modes: next };
+    this.state = { ...this.state, modes: merged(modes, changed) };
   }
 
   /** Changes the default modes of later blocks. */
@@ -195,8 +200,7 @@ export class SessionSettings {
     this.beforeBlock = this.state;
     this.enclosing = [];
     this.hasQueried = false;
-    this.state = { ...this.state, modes: this.defaults };
-    this.setModesAtBegin(modes);
+    this.state = { ...this.state, modes: merged(this.defaults, modes) };
   }
 
   /** Called when a query runs; afterwards a read-only block cannot become read-write. */
@@ -233,8 +237,11 @@ export class SessionSettings {
 
   private value(name: string): string {
     const { session, local } = this.state;
-    const assigned = local.get(name) ?? session.get(name) ?? this.initial.get(name);
-    return assigned ?? SETTINGS.get(name)?.initial ?? '';
+    return local.get(name) ?? session.get(name) ?? this.initialValue(name);
+  }
+
+  private initialValue(name: string): string {
+    return this.initial.get(name) ?? SETTINGS.get(name)?.initial ?? '';
   }
 
   private blockValue(name: BlockSetting): string {
@@ -251,15 +258,6 @@ export class SessionSettings {
 
   private get modes(): BlockModes {
     return this.state.modes ?? this.defaults;
-  }
-
-  private setModesAtBegin({ readOnly, deferrable }: TransactionModes): void {
-    const { modes } = this;
-    const next = {
-      readOnly: readOnly ?? modes.readOnly,
-      deferrable: deferrable ?? modes.deferrable,
-    };
-    this.state = { ...this.state, modes: next };
   }
 
   private store(name: string, value: string, local: boolean): void {
@@ -283,6 +281,13 @@ export class SessionSettings {
       throw new ProtocolError('25001', `${what} must be set before any query`);
     }
   }
+}
+
+function merged(modes: BlockModes, changed: TransactionModes): BlockModes {
+  return {
+    readOnly: changed.readOnly ?? modes.readOnly,
+    deferrable: changed.deferrable ?? modes.deferrable,
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The settings that a client can change, and the values that each of them accepts. */
+import { ISOLATION_LEVELS } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 interface Setting {
@@ -11,7 +12,7 @@ interface Setting {
   readonly isReported?: boolean;
 }
 
-/** Maximum length of a stored value; longer values are cut, as in PostgreSQL's names. */
+/** Maximum length of `application_name`; longer names are cut, as in PostgreSQL. */
 const MAX_NAME_BYTES = 63;
 
 const LIST: readonly Setting[] = [
@@ -44,13 +45,6 @@ export type BlockSetting = 'transaction_read_only' | 'transaction_deferrable';
 export function isBlockSetting(name: string): name is BlockSetting {
   return name === 'transaction_read_only' || name === 'transaction_deferrable';
 }
-
-const ISOLATION_LEVELS = [
-  'serializable',
-  'repeatable read',
-  'read committed',
-  'read uncommitted',
-] as const;
 
 /** Throws unless the value is one of PostgreSQL's isolation levels; the level has no effect. */
 export function checkIsolation(name: string, value: string): void {

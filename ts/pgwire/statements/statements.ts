@@ -1,5 +1,5 @@
 /** A conversation's prepared statements, by name. */
-import type { Stored } from './bound.js';
+import { closeStored, type Stored } from './bound.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 export class Statements {
@@ -38,10 +38,7 @@ export class Statements {
   }
 
   close(name: string): void {
-    const stored = this.byName.get(name);
-    if (stored?.kind === 'engine') {
-      stored.prepared.close();
-    }
+    closeStored(this.byName.get(name));
     this.byName.delete(name);
   }
 

@@ -2,10 +2,14 @@
  * Locking clauses: `FOR UPDATE OF t SKIP LOCKED`. They have no effect, because sessions never wait
  * for each other. A clause is refused where PostgreSQL refuses it.
  */
-import type { NodeId } from '../ast.generated.js';
+import type { CallNode, NodeId, Span } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 
 const STRENGTHS = [['UPDATE'], ['NO', 'KEY', 'UPDATE'], ['SHARE'], ['KEY', 'SHARE']] as const;
+
+/** The usual aggregate functions. The parser does not know the others. */
+const AGGREGATES =
+  /^(?:count|sum|min|max|avg|first|last|bool_(?:and|or)|(?:string|array)_agg|stddev.*|var.*)$/i;
 
 /** Returns whether a locking clause starts at the current token, which could also be an alias. */
 export function atLocking(p: Parser): boolean {
@@ -20,8 +24,9 @@ function isAfter(p: Parser, words: readonly string[]): boolean {
  * Parses the locking clauses of a query with this body. FOR is not recorded as a valid word,
  * because it resembles FROM, which is mistyped more often.
  */
-export function parseLocking(p: Parser, body: NodeId): void {
+export function parseLocking(p: Parser, query: NodeId): void {
   while (atLocking(p)) {
+    const body = bodyOf(p, query);
     const start = p.start();
     const clause = lockingClause(p);
     const refused = refusal(p, body);
@@ -38,6 +43,12 @@ export function parseLocking(p: Parser, body: NodeId): void {
       p.take('SKIP', 'LOCKED');
     }
   }
+}
+
+/** Returns the query inside parentheses. */
+function bodyOf(p: Parser, query: NodeId): NodeId {
+  const node = p.node(query);
+  return node.kind === 'Query' ? bodyOf(p, node.body) : query;
 }
 
 /** Consumes the clause's first words and returns them: `FOR NO KEY UPDATE`. */
@@ -65,10 +76,9 @@ function refusal(p: Parser, body: NodeId): string | null {
   if (node.kind !== 'Select') {
     return node.kind === 'Values' ? 'VALUES' : null;
   }
-  const isWindow = node.items.some(({ expression }) => {
-    const item = p.node(expression);
-    return item.kind === 'Call' && item.over !== null;
-  });
+  const calls = node.items.flatMap(({ expression }) => callsOf(p, expression));
+  const isWindow = calls.some(({ over }) => over !== null);
+  const isAggregate = calls.some(({ name, over }) => over === null && AGGREGATES.test(name.text));
   const clauses: readonly (readonly [boolean, string])[] = [
     [node.distinct, 'DISTINCT clause'],
     [node.group_by.length > 0 || node.group_by_all, 'GROUP BY clause'],
@@ -76,9 +86,29 @@ function refusal(p: Parser, body: NodeId): string | null {
     [node.latest_on !== null, 'LATEST ON clause'],
     [node.having !== null, 'HAVING clause'],
     [node.pivot !== null, 'PIVOT clause'],
+    [isAggregate, 'aggregate functions'],
     [isWindow || node.qualify !== null, 'window functions'],
   ];
   return clauses.find(([isUsed]) => isUsed)?.[1] ?? null;
+}
+
+/** Returns the function calls of an expression, except those of its subqueries. */
+function callsOf(p: Parser, expression: NodeId): CallNode[] {
+  const calls: CallNode[] = [];
+  const queries: Span[] = [];
+  const { start } = p.spanOf(expression);
+  // An expression's nodes precede it, and follow those of the previous item.
+  for (let id = expression; id >= 0 && p.spanOf(id).end > start; id -= 1) {
+    const node = p.node(id);
+    const span = p.spanOf(id);
+    if (node.kind === 'Query') {
+      queries.push(span);
+    } else if (node.kind === 'Call') {
+      const isInner = queries.some((query) => span.start >= query.start && span.end <= query.end);
+      calls.push(...(isInner ? [] : [node]));
+    }
+  }
+  return calls;
 }
 
 /** Names of a query's sources, in lower case. */

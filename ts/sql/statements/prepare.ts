@@ -36,6 +36,9 @@ export function parsePrepare(p: Parser): PrepareStatement | TwoPhase | null {
   const name = foldedName(p, 'prepared statement name');
   const types = p.at('(') ? p.parenthesised(() => parseType(p, 'type expected')) : [];
   p.expect('AS');
+  if (p.sees('SHOW') || p.sees('EXPLAIN')) {
+    p.fail('query, INSERT, UPDATE or DELETE expected');
+  }
   return { kind: 'Prepare', name, types, statement: remainingText(p, 'statement expected') };
 }
 

@@ -35,12 +35,13 @@ export type SessionStatement =
   | { readonly kind: 'Discard'; readonly what: string }
   /**
    * `local` states whether the value applies only to the current transaction block. `name` is empty
-   * for settings with a different syntax that have no effect, such as SET NAMES.
+   * for settings with a different syntax that have no effect, such as SET NAMES. `value` is `null`
+   * for DEFAULT.
    */
   | {
       readonly kind: 'Set';
       readonly name: string;
-      readonly value: string;
+      readonly value: string | null;
       readonly local: boolean;
     }
   /** SET TRANSACTION; `defaults` states whether the modes are those of all later blocks. */
@@ -50,7 +51,8 @@ export type SessionStatement =
       readonly defaults: boolean;
     }
   /** `name` is `null` for NONE and DEFAULT. */
-  | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
+  | { readonly kind: 'SetRole'; readonly name: string | null; readonly local: boolean }
+  | { readonly kind: 'SetAuthorization'; readonly name: string | null }
   /** RESET; without `name`, RESET ALL. */
   | { readonly kind: 'Reset'; readonly name?: string }
   | { readonly kind: 'ResetRole' }
@@ -134,6 +136,13 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['SET', set],
   ['COPY', parseCopyStream],
 ]);
+
+export const ISOLATION_LEVELS = [
+  'serializable',
+  'repeatable read',
+  'read committed',
+  'read uncommitted',
+] as const;
 
 /** Parses the session statement at the cursor; returns `null` for any other statement. */
 export function parseSessionStatement(p: Parser): SessionStatement | null {
@@ -222,17 +231,10 @@ function transactionMode(p: Parser): TransactionModes {
 }
 
 function isolationLevel(p: Parser): string {
-  for (const words of [
-    ['SERIALIZABLE'],
-    ['REPEATABLE', 'READ'],
-    ['READ', 'COMMITTED'],
-    ['READ', 'UNCOMMITTED'],
-  ]) {
-    if (p.take(...words)) {
-      return words.join(' ').toLowerCase();
-    }
-  }
-  return p.fail('isolation level expected: SERIALIZABLE, REPEATABLE READ or READ COMMITTED');
+  const level = ISOLATION_LEVELS.find((words) => p.take(...words.toUpperCase().split(' ')));
+  return (
+    level ?? p.fail('isolation level expected: SERIALIZABLE, REPEATABLE READ or READ COMMITTED')
+  );
 }
 
 /** Parses COMMIT and ROLLBACK in all their forms. */
@@ -396,7 +398,7 @@ function set(p: Parser): SessionStatement {
 
 function setOne(p: Parser, local: boolean): SessionStatement {
   if (p.take('ROLE')) {
-    return { kind: 'SetRole', name: roleName(p) };
+    return { kind: 'SetRole', name: roleName(p), local };
   }
   if (p.value(1) !== '=' && p.value(1) !== 'TO' && p.take('TRANSACTION')) {
     return { kind: 'SetTransaction', modes: requiredModes(p), defaults: false };
@@ -418,8 +420,14 @@ function requiredModes(p: Parser): TransactionModes {
   return ended(p) ? p.fail('transaction mode expected') : transactionModes(p);
 }
 
-/** Parses a value, or a list of values; the members of a list are separated by `, `. */
-function settingValues(p: Parser): string {
+/**
+ * Parses a value, or a list of values; the members of a list are separated by `, `. Returns `null`
+ * for DEFAULT.
+ */
+function settingValues(p: Parser): string | null {
+  if (isLast(p) && p.take('DEFAULT')) {
+    return null;
+  }
   const values = [settingValue(p)];
   while (p.take(',')) {
     values.push(settingValue(p));

@@ -36,9 +36,9 @@ export function skipping<T>(p: Parser, statement: T): T {
  * of a query would follow.
  */
 export function atCommand(p: Parser): boolean {
-  const isName = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.Integer;
-  const isCount = isName || p.at('-') || p.at('+');
-  return isCount || p.at('FROM') || p.at('IN') || (isWord(p) && !p.atAnyOf(AFTER_SOURCE));
+  const isCount = p.kind() === TokenKind.Integer || p.at('-') || p.at('+');
+  const isNameOrCount = p.kind() === TokenKind.Quoted || isCount;
+  return isNameOrCount || p.at('FROM') || p.at('IN') || (isWord(p) && !p.atAnyOf(AFTER_SOURCE));
 }
 
 export function isWord(p: Parser): boolean {
