@@ -5,14 +5,14 @@
  *   await using db = await open('./data');
  *   const rows = await db.query(sql`SELECT * FROM trades WHERE symbol = ${symbol}`);
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { createCopy } from './copy/index.js';
 import { DatabaseError, openDatabase, type OpenOptions as EngineOptions } from './engine/index.js';
 import { TextFiles } from './ingest/index.js';
 import { EmbeddedDatabase } from './library/database.js';
+import { checkServeOptions } from './library/serve-options.js';
+import { createTemporaryRoot, removeTemporaryRoot } from './library/temporary-root.js';
 import { type RunningServer, type ServeOptions, startServer } from './main.js';
 import { SessionHost, type TextShapeDetector } from './session/index.js';
 import { readStatement } from './sql/index.js';
@@ -27,7 +27,7 @@ export type { Row, RowOptions, Value } from './library/rows.js';
 export { identifier, type Sql, sql } from './library/sql.js';
 export type { QueryOptions, Statement } from './library/statement.js';
 export type { ColumnValues } from './library/vectors.js';
-export { type RunningServer, type ServeOptions, startServer as serve } from './main.js';
+export type { RunningServer, ServeOptions } from './main.js';
 export type { Summary } from './session/index.js';
 export { StartError } from './start-error.js';
 
@@ -40,13 +40,20 @@ export interface OpenOptions extends EngineOptions {
 /** A database open in this process. */
 export type TidemarkDatabase = EmbeddedDatabase<RunningServer, Omit<ServeOptions, 'root'>>;
 
+/** Opens a root directory and starts a server for it. */
+export async function serve(options: ServeOptions): Promise<RunningServer> {
+  checkServeOptions(options);
+  return await startServer(options);
+}
+
 const IN_MEMORY = ':memory:';
 
 /**
  * Opens a root directory, recovers it after a crash, and creates it if it does not exist. If this
  * process has already opened the root, the handles share the database.
  *
- * `:memory:` opens an empty database in a temporary directory, which is removed when it is closed.
+ * `:memory:` opens an empty database in a temporary directory, which is removed when the database is
+ * closed or the process exits.
  */
 export async function open(options: string | OpenOptions): Promise<TidemarkDatabase> {
   const { readOnly = false, ...given }: OpenOptions =
@@ -58,12 +65,10 @@ export async function open(options: string | OpenOptions): Promise<TidemarkDatab
     });
   }
   const isTemporary = given.root === IN_MEMORY;
-  const root = isTemporary
-    ? await mkdtemp(join(tmpdir(), 'tidemark-memory-'))
-    : resolve(given.root);
+  const root = isTemporary ? await createTemporaryRoot() : resolve(given.root);
   const remove = async (): Promise<void> => {
     if (isTemporary) {
-      await rm(root, { recursive: true, force: true });
+      await removeTemporaryRoot(root);
     }
   };
   try {
@@ -97,7 +102,10 @@ async function opened(
     sessions,
     copy,
     user: { name: 'admin', readOnly },
-    serve: (given: Omit<ServeOptions, 'root'>) => startServer({ ...given, root }, database),
+    serve: async (given: Omit<ServeOptions, 'root'>) => {
+      checkServeOptions(given);
+      return await startServer({ ...given, root }, database);
+    },
     closed,
   });
 }

@@ -254,30 +254,41 @@ class Loader {
   }
 
   /** Returns the unknown keys, each with a hint that names the most similar known key. */
-  #unknownKeys(): { name: string; hint: string }[] {
-    const known = new Set<string>();
-    const knownVariables = new Set<string>();
-    for (const key of ALL_KEYS) {
-      for (const name of [key.name, ...key.aliases]) {
-        known.add(name);
-        known.add(`${name}.file`);
-      }
-      for (const name of environmentNames(key)) {
-        knownVariables.add(name);
-        knownVariables.add(`${name}_FILE`);
-      }
-    }
+  #unknownKeys(): UnknownName[] {
     const written = [...this.#file.keys(), ...this.#set.keys()];
     const variables = Object.keys(this.#environment).filter((name) => name.startsWith('QDB_'));
-    const unknownIn = (names: string[], all: Set<string>): { name: string; hint: string }[] =>
-      names
-        .filter((name) => !all.has(name))
-        .map((name) => {
-          const similar = similarKey(name, all);
-          return { name, hint: similar === null ? '' : `did you mean '${similar}'?` };
-        });
-    return [...unknownIn(written, known), ...unknownIn(variables, knownVariables)];
+    const known = ALL_KEYS.flatMap(environmentNames).flatMap((name) => [name, `${name}_FILE`]);
+    return [...unknownIn(written, settingNames()), ...unknownIn(variables, new Set(known))];
   }
+}
+
+/** A name that is not known, and a hint that names the most similar known one, or is empty. */
+export interface UnknownName {
+  readonly name: string;
+  readonly hint: string;
+}
+
+export function unknownIn(names: readonly string[], known: ReadonlySet<string>): UnknownName[] {
+  return names
+    .filter((name) => !known.has(name))
+    .map((name) => {
+      const similar = similarKey(name, known);
+      return { name, hint: similar === null ? '' : `did you mean '${similar}'?` };
+    });
+}
+
+/** Returns all names that the configuration file and `--set` accept. */
+function settingNames(): Set<string> {
+  const names = ALL_KEYS.flatMap(({ name, aliases }) => [name, ...aliases]);
+  return new Set(names.flatMap((name) => [name, `${name}.file`]));
+}
+
+/** Returns the unknown keys of settings such as `http.bind.to=127.0.0.1:0`. */
+export function unknownSettings(settings: readonly string[]): UnknownName[] {
+  return unknownIn(
+    settings.map((setting) => splitSetting(setting)[0]),
+    settingNames(),
+  );
 }
 
 function splitSetting(setting: string): [string, string] {

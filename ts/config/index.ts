@@ -3,7 +3,16 @@
  * engine.
  */
 export { machineOf, plainAddress } from './address.js';
-export { Config, ConfigError, engineOptions, loadConfig, type Reloaded } from './config.js';
+export {
+  Config,
+  ConfigError,
+  engineOptions,
+  loadConfig,
+  type Reloaded,
+  unknownIn,
+  type UnknownName,
+  unknownSettings,
+} from './config.js';
 export { configurationDocument } from './document.js';
 export { configurationFile } from './template.js';
 export { type Key, KEYS } from './registry.js';

@@ -18,5 +18,5 @@ export type { ImportReport } from './answers.js';
 export type { ImportSchema } from './schema-part.js';
 export type { ImportPart } from './import.js';
 export { proposeImport, tryColumn } from './proposal.js';
-export { readImportParameters } from './parameters.js';
+export { isDelimiter, readImportParameters } from './parameters.js';
 export { TextFiles } from './text-files.js';

@@ -93,10 +93,10 @@ function wrongSwitch(value: (name: string) => string | null): string | null {
 }
 
 /**
- * Returns whether the string is a single ASCII character that has no special meaning in CSV; any
- * other delimiter is ignored.
+ * Returns whether the string is a single ASCII character that has no special meaning in CSV. `/imp`
+ * ignores any other delimiter.
  */
-function isDelimiter(text: string): boolean {
+export function isDelimiter(text: string): boolean {
   return text.length === 1 && text < '\u0080' && !['"', '\n', '\r'].includes(text);
 }
 

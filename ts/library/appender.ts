@@ -17,6 +17,7 @@ import {
   type PreparedStatement,
   quoteName,
 } from '../session/index.js';
+import { checkArrowValues } from './arrow-values.js';
 import { type ColumnValues, encodingOf, shownValue, vectorOf } from './vectors.js';
 
 /**
@@ -120,6 +121,9 @@ export class TableAppender implements AsyncDisposable {
   async appendTable(table: Table | RecordBatch): Promise<void> {
     const names = table.schema.fields.map(({ name }) => name);
     const batches = table instanceof Table ? table.batches : [table];
+    batches.forEach(({ data }) => {
+      this.#checkValues(data, names);
+    });
     await this.#accept(batches.map((batch) => ({ table: new Table([batch]), names })));
   }
 
@@ -226,12 +230,7 @@ export class TableAppender implements AsyncDisposable {
   #encoded(columns: readonly NamedValues[], rows: number): Batch {
     const vectors = columns.map(([name, values]) => {
       const column = this.#column(name);
-      try {
-        return vectorOf(values, column.type);
-      } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
-        throw invalid(`column '${column.name}' (${column.type}): ${reason}`, error);
-      }
+      return inColumn(column, () => vectorOf(values, column.type));
     });
     const fields = columns.map(
       ([name], index) => new Field(name, vectors[index]?.type ?? new Utf8(), true),
@@ -242,12 +241,23 @@ export class TableAppender implements AsyncDisposable {
     return { table, names: columns.map(([name]) => name) };
   }
 
+  /** Refuses Arrow values that the column would change. An unknown column is refused later. */
+  #checkValues({ children }: Data, names: readonly string[]): void {
+    children.forEach((values: Data, index) => {
+      const column = this.#known.get(lowerCase(names[index] ?? ''));
+      if (column !== undefined) {
+        inColumn(column, () => {
+          checkArrowValues(values, column.type);
+        });
+      }
+    });
+  }
+
   async #send({ table, names }: Batch): Promise<void> {
     if (table.numRows === 0) {
       return;
     }
-    this.#target ??= this.#open(this.#columns ?? names);
-    const { columns, known, copy } = await this.#target;
+    const { columns, known, copy } = await this.#opened(names);
     const other = names.find((name) => !known.has(lowerCase(name)));
     if (other !== undefined) {
       throw new DatabaseError({
@@ -257,6 +267,19 @@ export class TableAppender implements AsyncDisposable {
       });
     }
     await copy.write(Buffer.from(tableToIPC(table, 'stream')));
+  }
+
+  /** Returns the target. If it cannot be opened, the next append tries again. */
+  async #opened(names: readonly string[]): Promise<Target> {
+    const target = (this.#target ??= this.#open(this.#columns ?? names));
+    try {
+      return await target;
+    } catch (error) {
+      if (this.#target === target) {
+        this.#target = null;
+      }
+      throw error;
+    }
   }
 
   async #open(names: readonly string[]): Promise<Target> {
@@ -298,6 +321,16 @@ export class TableAppender implements AsyncDisposable {
     if (this.#isOver) {
       throw new DatabaseError({ code: 'Closed', message: 'the appender is closed' });
     }
+  }
+}
+
+/** Adds the column to the error of a value. */
+function inColumn<T>({ name, type }: Column, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw invalid(`column '${name}' (${type}): ${reason}`, error);
   }
 }
 

@@ -3,9 +3,11 @@ import { type RecordBatch, type Table } from 'apache-arrow';
 
 import type { Copy } from '../copy/index.js';
 import {
+  cleanTableName,
   ImportError,
   type ImportReport,
   importText,
+  isDelimiter,
   readImportParameters,
 } from '../ingest/index.js';
 import {
@@ -23,6 +25,7 @@ import { type Change, type ChangeOptions, followChanges } from './changes.js';
 import { cancellable, type ExecutionOptions } from './execution.js';
 import { type Parameter, typeHint } from './parameters.js';
 import type { Row } from './rows.js';
+import { refuseSessionStatement } from './session-statements.js';
 import { statementOf, type Text, textOf } from './sql.js';
 import { type QueryOptions, Statement } from './statement.js';
 
@@ -167,14 +170,12 @@ export class Connection {
     return new TableAppender(metadata, (text) => this.session.prepare(text), options);
   }
 
-  /** Parses SQL text. Refuses BEGIN, COMMIT and so on, which would have no effect. */
+  /** Parses SQL text. Refuses BEGIN, SET and so on, which would have no effect. */
   #read(sql: string): ParsedStatement {
     const parsed = this.session.read(textOf(sql));
     const { dispatch } = parsed;
-    if (dispatch.runner === 'session' && BLOCK_STATEMENTS.has(dispatch.statement.kind)) {
-      const message = 'the library has no transaction blocks';
-      const hint = 'use the method transaction()';
-      throw new DatabaseError({ code: 'NotSupported', message, hint });
+    if (dispatch.runner === 'session') {
+      refuseSessionStatement(dispatch.statement);
     }
     return parsed;
   }
@@ -202,17 +203,6 @@ export class Connection {
   }
 }
 
-/** Statements of a transaction block, which belongs to a connection. */
-const BLOCK_STATEMENTS: ReadonlySet<string> = new Set([
-  'Begin',
-  'Chain',
-  'Commit',
-  'Release',
-  'Rollback',
-  'RollbackTo',
-  'Savepoint',
-  'TwoPhase',
-]);
 const TEXT_TYPES: ReadonlySet<string> = new Set(['VARCHAR', 'STRING']);
 
 /**
@@ -333,6 +323,7 @@ export class EmbeddedDatabase<Server, ServeOptions> extends Connection implement
       }
     }
     try {
+      refuseImport(table, delimiter);
       const parameters = { ...readImportParameters(query), header: header ?? null, json: false };
       const content = bytesOf(source);
       return await importText(this.database, { parameters, schema: new Map(), content });
@@ -373,6 +364,16 @@ export class EmbeddedDatabase<Server, ServeOptions> extends Connection implement
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+}
+
+/** Throws for a name or delimiter that `/imp` would change or ignore. */
+function refuseImport(table: string, delimiter: string | undefined): void {
+  if (cleanTableName(table) !== table) {
+    throw new ImportError(`invalid table name [table=${table}]`);
+  }
+  if (delimiter !== undefined && !isDelimiter(delimiter)) {
+    throw new ImportError(`invalid delimiter '${delimiter}': expected one ASCII character`);
   }
 }
 

@@ -93,6 +93,7 @@ export function cancellable<T>(
         }
       } catch (error) {
         if (!isLeft) {
+          stopFollowing();
           throw error;
         }
       }

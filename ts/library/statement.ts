@@ -14,6 +14,9 @@ import { cancellable, execution, type ExecutionOptions, NOTHING_COUNTED } from '
 import type { Parameter } from './parameters.js';
 import { type Row, type RowOptions, rowsOf } from './rows.js';
 
+/** Kinds of statements that write rows. DELETE is an update. */
+const WRITES: ReadonlySet<string> = new Set(['insert', 'update']);
+
 /** Options of a query whose rows become objects. */
 export interface QueryOptions extends ExecutionOptions, RowOptions {}
 
@@ -106,14 +109,23 @@ export class Statement implements AsyncDisposable {
     );
   }
 
-  /** Executes the statement and discards its rows. */
+  /**
+   * Executes the statement and discards its rows. A query is cancelled after its first rows. A write
+   * runs to its end, and the rows of its RETURNING clause are the rows that it affected.
+   */
   async execute(
     parameters: readonly Parameter[] = [],
     options: ExecutionOptions = {},
   ): Promise<Summary> {
     const run = execution(this.#prepared, parameters, options);
-    const { done = false, value } = await run.next();
-    return done ? (value as Summary) : ((await run.return(NOTHING_COUNTED)).value as Summary);
+    const isWrite = WRITES.has(this.#prepared.description.kind);
+    let rows = 0;
+    let step = await run.next();
+    while (step.done !== true) {
+      rows += step.value.numRows;
+      step = await (isWrite ? run.next() : run.return(NOTHING_COUNTED));
+    }
+    return isWrite && rows > 0 ? { ...step.value, rowsAffected: rows } : step.value;
   }
 
   close(): void {

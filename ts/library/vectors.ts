@@ -249,7 +249,7 @@ function isDay(day: string): boolean {
   return day.slice(-2) <= '28' || new Date(day).toISOString().startsWith(day);
 }
 
-function refuse(value: unknown, expected: string): never {
+export function refuse(value: unknown, expected: string): never {
   throw new TypeError(`cannot convert ${shownValue(value)}, expected ${expected}`);
 }
 
