@@ -1,7 +1,7 @@
 /** Checks Arrow values before they are appended, because the engine's casts are lossy. */
 import { type Data, DataType, TimeUnit, Vector } from 'apache-arrow';
 
-import { refuse } from './vectors.js';
+import { refuse, shownValue } from './vectors.js';
 
 /** Number of bits of the SQL types that hold integers. */
 const INTEGER_BITS: Readonly<Record<string, number>> = {
@@ -29,7 +29,7 @@ export function checkArrowValues(data: Data, sqlType: string): void {
       checkArrowValues(values, sqlType);
     });
   } else if (sqlType === 'CHAR' && !isText(type)) {
-    throw new TypeError(`cannot convert values of type ${type.toString()}, expected strings`);
+    throw new TypeError(`cannot convert values of type ${shownValue(type)}, expected strings`);
   } else if (DataType.isFloat(type) && bits !== undefined) {
     checkFloats(data, 2 ** (bits - 1));
   } else if (DataType.isInt(type) && isUnsignedLong(type) && bits !== undefined) {
