@@ -52,8 +52,8 @@ const IN_MEMORY = ':memory:';
  * Opens a root directory, recovers it after a crash, and creates it if it does not exist. If this
  * process has already opened the root, the handles share the database.
  *
- * `:memory:` opens an empty database in a temporary directory, which is removed when the database is
- * closed or the process exits.
+ * `:memory:` opens an empty database in a temporary directory, which is removed when the database
+ * is closed or the process exits.
  */
 export async function open(options: string | OpenOptions): Promise<TidemarkDatabase> {
   const { readOnly = false, ...given }: OpenOptions =

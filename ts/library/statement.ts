@@ -110,8 +110,8 @@ export class Statement implements AsyncDisposable {
   }
 
   /**
-   * Executes the statement and discards its rows. A query is cancelled after its first rows. A write
-   * runs to its end, and the rows of its RETURNING clause are the rows that it affected.
+   * Executes the statement and discards its rows. A query is cancelled after its first rows. A
+   * write runs to its end, and the rows of its RETURNING clause are the rows that it affected.
    */
   async execute(
     parameters: readonly Parameter[] = [],
