@@ -280,7 +280,7 @@ test('session settings can be set with SET or startup options', (t) => {
   t.is(request.valueQuery('application_name'), `SELECT 'gr????e' AS "application_name"`);
   request.set('timestamp_precision', 'us', false);
   request.set('statement_timeout', '1s', false);
-  request.set('statement_timeout', 'DEFAULT', false);
+  request.set('statement_timeout', null, false);
   t.deepEqual([request.timeoutMs, request.nanoseconds], [50, false]);
   request.reset('work_mem');
   request.reset('timestamp_precision');
