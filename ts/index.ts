@@ -11,9 +11,9 @@ import { createCopy } from './copy/index.js';
 import { DatabaseError, openDatabase, type OpenOptions as EngineOptions } from './engine/index.js';
 import { TextFiles } from './ingest/index.js';
 import { EmbeddedDatabase } from './library/database.js';
-import { checkServeOptions } from './library/serve-options.js';
 import { createTemporaryRoot, removeTemporaryRoot } from './library/temporary-root.js';
 import { type RunningServer, type ServeOptions, startServer } from './main.js';
+import { checkServeOptions } from './serve-options.js';
 import { SessionHost, type TextShapeDetector } from './session/index.js';
 import { readStatement } from './sql/index.js';
 

@@ -1,7 +1,7 @@
 /** Checks the options of a server that a program starts. */
-import { ConfigError, unknownIn, type UnknownName, unknownSettings } from '../config/index.js';
-import type { ServeOptions } from '../main.js';
-import { EXIT_CONFIG, StartError } from '../start-error.js';
+import { ConfigError, unknownIn, type UnknownName, unknownSettings } from './config/index.js';
+import type { ServeOptions } from './main.js';
+import { EXIT_CONFIG, StartError } from './start-error.js';
 
 const OPTIONS: Readonly<Record<keyof ServeOptions, true>> = {
   root: true,
