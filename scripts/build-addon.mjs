@@ -121,7 +121,7 @@ async function compile() {
       process.exit(1);
     }
   }
-  const progress = await compileProgress();
+  const progress = compileProgress();
   const command = [...BUILD, '--quiet', '--message-format=json-render-diagnostics'];
   const cargo = spawn('cargo', command, {
     cwd: root,

@@ -15,7 +15,7 @@ const FIRST = 'about 15 minutes on 2 cores';
 const LIBRARIES = new Set(['lib', 'rlib', 'cdylib', 'proc-macro']);
 
 /** Prints the progress at intervals; `read` receives cargo's messages. */
-export async function compileProgress() {
+export function compileProgress() {
   const sizes = crateSizes();
   const finished = new Set();
   const started = Date.now();

@@ -6,7 +6,7 @@ import test from 'ava';
 import type pg from 'pg';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { pgClient } from '../pg-client.js';
+import { withPgClient } from '../pg-client.js';
 import { clientMessage, errorFields, RawClient } from './raw-client.js';
 
 let server: TestServer;
@@ -33,18 +33,11 @@ test.before(async () => {
 
 test.after.always(() => server.stop());
 
-async function connected<T>(
+function connected<T>(
   work: (client: pg.Client) => Promise<T>,
   config: pg.ClientConfig = {},
 ): Promise<T> {
-  const client = pgClient(server.pg, config);
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+  return withPgClient(server.pg, work, config);
 }
 
 /** Returns a statement's rows as arrays, or its SQLSTATE and message. */
